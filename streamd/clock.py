@@ -1,0 +1,30 @@
+"""Where real time enters. The core never imports this: it is given `now`."""
+
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """A source of time; daemons get a real one, tests a hand-driven one."""
+
+    def now(self) -> float:
+        """Seconds since an arbitrary epoch; never goes back."""
+
+    def unix(self) -> float:
+        """Seconds since 1970-01-01 UTC, for RTCP sender reports and log stamps."""
+
+
+class MonotonicClock:
+    """CLOCK_MONOTONIC, and wall time as one fixed offset from it.
+
+    The offset is taken once: a wall clock stepped while streaming must not
+    move RTCP timestamps against the media clock.
+    """
+
+    def __init__(self) -> None:
+        self._unix_offset = time.time() - time.monotonic()
+
+    now = staticmethod(time.monotonic)
+
+    def unix(self) -> float:
+        return time.monotonic() + self._unix_offset

@@ -1,0 +1,72 @@
+"""What the sender and receiver need of a source, an encoder and a decoder.
+
+Protocols and values only: the real ones are in `media.pyav` and
+`media.libvpx`, the statistical one is in `media.synthetic`.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+Picture = Any
+"""A decoded picture: an `av.VideoFrame` with real codecs, None with the synthetic one."""
+
+
+class EncodedFrame:
+    """One encoded frame, before it is cut into packets."""
+
+    __slots__ = ("captured_at", "data", "encode_seconds", "keyframe")
+
+    def __init__(
+        self, data: bytes, keyframe: bool, captured_at: float, encode_seconds: float = 0.0
+    ) -> None:
+        """`captured_at` in seconds of the session clock."""
+        self.data = data
+        self.keyframe = keyframe
+        self.captured_at = captured_at
+        self.encode_seconds = encode_seconds
+
+
+class FrameSource(Protocol):
+    """Pictures at a constant frame rate."""
+
+    fps: float
+    width: int
+    height: int
+
+    def read(self) -> Picture:
+        """The next picture. Raises EOFError at the end of a source that is not looped."""
+
+    def close(self) -> None:
+        """Release the file or device."""
+
+
+class VideoEncoder(Protocol):
+    """Encodes one picture at a time at a rate that may change with every call."""
+
+    inline: bool
+    """True: encoding costs nothing worth a thread (the synthetic codec)."""
+
+    def encode(
+        self, picture: Picture, *, target_bps: float, keyframe: bool
+    ) -> tuple[bytes, bool] | None:
+        """The bitstream of one frame and whether it is a key frame.
+
+        None: the encoder dropped this frame to hold the rate, which is normal;
+        nothing is sent and the next frame predicts from the last one sent.
+        A key frame that was asked for and dropped is asked for again by the encoder itself.
+        """
+
+    def close(self) -> None:
+        """Free the encoder; further use is an error."""
+
+
+class VideoDecoder(Protocol):
+    """Decodes whole frames in order."""
+
+    inline: bool
+
+    def decode(self, data: bytes) -> Sequence[Picture]:
+        """Pictures of one encoded frame; raises MediaError on a damaged one."""
+
+    def close(self) -> None:
+        """Free the decoder."""
