@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from streamd.errors import LocalMisuse, WireError
+from streamd.wire.buffer import Buffer
 
 RTPFB: Final = 205
 """RTCP packet type of transport-layer feedback (RFC 4585 section 6.1)."""
@@ -119,7 +120,7 @@ def _encode_list(item: BlockList, minus_one: bool) -> bytes:
 
 
 def decode_ccfb(
-    data: bytes | bytearray | memoryview,
+    data: Buffer,
     *,
     minus_one: bool = False,
     start: int = 0,
@@ -144,7 +145,7 @@ def decode_ccfb(
     return feedback
 
 
-def _padding(data: bytes | bytearray | memoryview, start: int, end: int) -> int:
+def _padding(data: Buffer, start: int, end: int) -> int:
     """RTCP padding as counted by the last byte (RFC 3550 section 6.4.1)."""
     count = data[end - 1]
     if not count or count % 4 or count > end - start - 12:
@@ -154,7 +155,7 @@ def _padding(data: bytes | bytearray | memoryview, start: int, end: int) -> int:
 
 def _decode_lists(
     lists: list[BlockList],
-    data: bytes | bytearray | memoryview,
+    data: Buffer,
     position: int,
     tail: int,
     minus_one: bool,
