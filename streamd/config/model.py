@@ -1,0 +1,331 @@
+"""What each daemon can be told: one frozen model per role, in base units, unknown keys refused.
+
+A key `a_b` of a file is the variable `STREAMD_A_B` and the flag `--a-b`; a dot in a key
+is a table in a file, two underscores in a variable and a dot in a flag. The sections
+`[cc.<name>]` and `[queue.<name>]` belong to the plug-in of that name and are checked
+against its own dataclass (`streamd.config.load`).
+"""
+
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from streamd.cc.api import ControllerSpec, Limits
+from streamd.cc.fixed import FixedConfig
+from streamd.config.fields import (
+    COMMA_LIST,
+    Address,
+    BitsPerSecond,
+    Bytes,
+    DelaySeconds,
+    FilePath,
+    Form,
+    LinkCapacity,
+    OptionalPort,
+    Ratio,
+    Seconds,
+    Size2D,
+)
+from streamd.config.plugins import CONTROLLERS, QUEUES
+from streamd.config.units import Capacity, FrameSize, HostPort
+from streamd.ecn import Ecn, from_name
+from streamd.errors import ConfigError
+from streamd.link.queue import QueueSpec
+from streamd.registry import Registry
+
+DEFAULT_START_BPS = 1_000_000.0
+KeyframeCause = Literal["target", "loss"]
+
+
+class DaemonConfig(BaseModel):
+    """What all daemons share."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, validate_by_name=True, validate_by_alias=True
+    )
+    plugin_section: ClassVar[str | None] = None
+    """The first part of the keys that belong to plug-ins."""
+    plugin_registry: ClassVar[Registry[Any] | None] = None
+
+    role: str
+    metrics_host: str = Field(
+        "127.0.0.1", description="Address the HTTP endpoints (/metrics, /-/ready, ...) bind to."
+    )
+    metrics_port: OptionalPort = Field(
+        None, description="TCP port of the HTTP endpoints; 0 takes a free one, off has none."
+    )
+    log_format: Literal["auto", "console", "json"] = Field(
+        "auto", description="Form of the log; auto is console on a terminal and json elsewhere."
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="Least severe level that is logged."
+    )
+    report_interval: Seconds = Field(
+        2.0, gt=0, description="How often a line with the present figures is logged."
+    )
+    duration: Seconds | None = Field(
+        None, gt=0, description="Stop by itself after this time; without it, run until stopped."
+    )
+    shutdown_timeout: Seconds = Field(
+        5.0, description="Longest time a drain may take after the first SIGTERM or SIGINT."
+    )
+    seed: int | None = Field(
+        None, description="Seed of every random choice; without it one is drawn and logged."
+    )
+    json_file: FilePath | None = Field(
+        None, alias="json", description="Write the final summary to this file."
+    )
+    event_log: FilePath | None = Field(
+        None, description="Write per-packet and per-decision events (JSON lines) to this file."
+    )
+    receive_buffer: Bytes = Field(
+        4 * 1024 * 1024,
+        description="Socket receive buffer to ask for; what the system granted is exported.",
+    )
+    offload: bool = Field(
+        True,
+        description="Use UDP segmentation and receive offload (GSO, GRO) where the kernel has it.",
+    )
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_truth_for_numbers(cls, value: object, info: Any) -> object:
+        """`fps = true` is a slip; pydantic alone would read it as 1."""
+        if isinstance(value, bool) and cls.model_fields[info.field_name].annotation is not bool:
+            raise ValueError("true and false have no meaning here")
+        return value
+
+
+class SenderConfig(DaemonConfig):
+    """`streamd sender`."""
+
+    plugin_section: ClassVar[str | None] = "cc"
+    plugin_registry: ClassVar[Registry[Any] | None] = CONTROLLERS
+
+    role: Literal["sender"] = Field("sender", description="Says which daemon a file is for.")
+    peer: Address = Field(description="Where the stream goes: the receiver, or a bottleneck.")
+    listen: Address | None = Field(
+        None, description="Local address; without it any port of the peer's address family."
+    )
+    metrics_port: OptionalPort = Field(
+        9464, description="TCP port of the HTTP endpoints; 0 takes a free one, off has none."
+    )
+    source: Annotated[str, Form("low|medium|high|synthetic|FILE")] = Field(
+        "medium",
+        min_length=1,
+        description="What to stream: a built-in clip, statistical frames, or a file or device.",
+    )
+    loop: bool = Field(False, description="Start a file again when it ends.")
+    fps: float = Field(30.0, gt=0, le=1000, description="Frames per second.")
+    size: Size2D | None = Field(
+        None, description="Picture size; without it the source's own, 352x288 for built-in clips."
+    )
+    codec: Literal["vp9", "vp8", "h264"] = Field("vp9", description="Video codec.")
+    controller: str = Field("scream", description="Congestion controller by name.")
+    ecn: Literal["notect", "ect0", "ect1"] | None = Field(
+        None, description="Codepoint to send with; without it the first the controller honours."
+    )
+    rate: BitsPerSecond | None = Field(
+        None, description="Fixed media rate instead of a congestion controller."
+    )
+    min_rate: BitsPerSecond = Field(150_000.0, description="Lowest media rate.")
+    start_rate: BitsPerSecond | None = Field(
+        None, description="Media rate at the start; without it 1Mbps, inside min and max rate."
+    )
+    max_rate: BitsPerSecond = Field(100_000_000.0, description="Highest media rate.")
+    profile: Literal["default", "bw-tool"] = Field(
+        "default", description="Wire format; bw-tool is understood by the SCReAM BW tool."
+    )
+    feedback_count: Literal["auto", "plain", "minus-one"] = Field(
+        "auto",
+        description="How num_reports of RFC 8888 feedback is read; auto follows the profile.",
+    )
+    mss: Bytes = Field(1200, ge=100, le=8900, description="Largest RTP payload per packet.")
+    pacing_quantum: Seconds = Field(
+        0.0005, ge=0.0001, le=0.02, description="Packets due within this time leave together."
+    )
+    retransmissions: bool = Field(
+        True, description="Send lost packets again, from the front of the queue."
+    )
+    max_retransmissions: int = Field(
+        3, ge=0, le=16, description="How often one packet is sent again at most."
+    )
+    keyframe_on: Annotated[tuple[KeyframeCause, ...], COMMA_LIST, Form("target,loss")] = Field(
+        ("target", "loss"),
+        description="What asks for a key frame: a negative target, a loss epoch.",
+    )
+    keyframe_interval: Seconds = Field(
+        0.1, description="Least time between two key frames that were asked for."
+    )
+    keyframe_factor: float = Field(
+        1.0, ge=1, le=100, description="Synthetic source: size of a key frame over that of others."
+    )
+    size_variation: Ratio = Field(
+        0.0, description="Synthetic source: frame sizes vary evenly by up to this share."
+    )
+    cc: dict[str, Any] = Field(
+        default_factory=dict, description="Parameters of congestion controllers, by name."
+    )
+
+    @model_validator(mode="after")
+    def _rates_in_order(self) -> Self:
+        if self.min_rate > self.max_rate:
+            raise ValueError(
+                f"min_rate ({self.min_rate:g} bit/s) is above max_rate ({self.max_rate:g} bit/s)"
+            )
+        start = self.start_rate
+        if start is not None and not self.min_rate <= start <= self.max_rate:
+            raise ValueError(
+                f"start_rate ({start:g} bit/s) is outside min_rate to max_rate"
+                f" ({self.min_rate:g} to {self.max_rate:g} bit/s)"
+            )
+        return self
+
+    def limits(self) -> Limits:
+        """Bounds of the stream's media rate."""
+        start = self.start_rate or min(max(DEFAULT_START_BPS, self.min_rate), self.max_rate)
+        return Limits(self.min_rate, start, self.max_rate)
+
+    def controller_choice(self) -> tuple[ControllerSpec, Any]:
+        """The controller to run and its parameters; `rate` overrides `controller`."""
+        if self.rate is not None:
+            return CONTROLLERS.get("fixed"), FixedConfig(rate_bps=self.rate, mss_bytes=self.mss)
+        spec = CONTROLLERS.get(self.controller)
+        options = self.cc.get(spec.name)
+        return spec, spec.config_type() if options is None else options
+
+    def ecn_codepoint(self) -> Ecn:
+        """The codepoint to send with; ConfigError if the controller cannot honour the one asked."""
+        spec, _ = self.controller_choice()
+        mode = self.ecn or spec.ecn_modes[0]
+        if mode not in spec.ecn_modes:
+            modes = ", ".join(spec.ecn_modes)
+            raise ConfigError(f"ecn: controller {spec.name!r} cannot use {mode}, only {modes}")
+        return from_name(mode)
+
+
+class ReceiverConfig(DaemonConfig):
+    """`streamd receiver`."""
+
+    role: Literal["receiver"] = Field("receiver", description="Says which daemon a file is for.")
+    listen: Address = Field(HostPort("", 5004), description="Address media arrives at.")
+    peer: Address | None = Field(
+        None, description="Where feedback goes; without it to where media comes from."
+    )
+    metrics_port: OptionalPort = Field(
+        9465, description="TCP port of the HTTP endpoints; 0 takes a free one, off has none."
+    )
+    codec: Literal["auto", "vp9", "vp8", "h264"] = Field(
+        "auto", description="Video codec; auto goes by the RTP payload type."
+    )
+    decode: bool = Field(True, description="Decode complete frames, or only count them.")
+    profile: Literal["default", "bw-tool"] = Field(
+        "default", description="Wire format; bw-tool is understood by the SCReAM BW tool."
+    )
+    feedback_count: Literal["auto", "plain", "minus-one"] = Field(
+        "auto",
+        description="How num_reports of RFC 8888 feedback is written; auto follows the profile.",
+    )
+    playout_min: Seconds = Field(0.0, description="Least delay of the frame clock.")
+    playout_max: Seconds = Field(
+        1.0, description="An incomplete frame is given up after this time when a later one waits."
+    )
+    freeze_rule: Literal["webrtc", "formula"] = Field(
+        "webrtc", description="Which rule counts freezes; formula is the SCReAM video paper's."
+    )
+
+    @model_validator(mode="after")
+    def _playout_in_order(self) -> Self:
+        if self.playout_min > self.playout_max:
+            raise ValueError(
+                f"playout_min ({self.playout_min:g} s) is above playout_max"
+                f" ({self.playout_max:g} s)"
+            )
+        return self
+
+
+class BottleneckConfig(DaemonConfig):
+    """`streamd bottleneck`."""
+
+    plugin_section: ClassVar[str | None] = "queue"
+    plugin_registry: ClassVar[Registry[Any] | None] = QUEUES
+
+    role: Literal["bottleneck"] = Field(
+        "bottleneck", description="Says which daemon a file is for."
+    )
+    listen: Address = Field(HostPort("", 5000), description="Address the sender sends to.")
+    peer: Address = Field(description="The receiver: where the uplink leads.")
+    metrics_port: OptionalPort = Field(
+        9466, description="TCP port of the HTTP endpoints; 0 takes a free one, off has none."
+    )
+    uplink: LinkCapacity = Field(
+        Capacity(rate_bps=12_000_000.0),
+        description="Towards the peer: a rate, a Mahimahi trace, a built-in one, or unlimited.",
+    )
+    downlink: LinkCapacity = Field(Capacity(), description="From the peer back: as uplink.")
+    repeat: bool = Field(True, description="Start a trace again when it ends.")
+    delay: DelaySeconds = Field(
+        0.0, description="One-way delay of each direction; a bare number is in ms."
+    )
+    loss: Ratio = Field(0.0, description="Random loss on the uplink, behind the queue.")
+    downlink_loss: Ratio = Field(0.0, description="Random loss on the downlink, behind the queue.")
+    queue: str = Field(
+        "dualpi2", description="Queue discipline of both directions ([queue] name in a file)."
+    )
+    downlink_queue: str | None = Field(
+        None, description="Another queue discipline for the downlink."
+    )
+    overhead: Bytes = Field(
+        0, description="Bytes charged per packet on top of the IP packet; mm-link charges 4."
+    )
+    opportunity: Bytes = Field(
+        1500, ge=1, description="Bytes one line of a trace delivers; mm-link delivers 1504."
+    )
+    record: FilePath | None = Field(
+        None, description="Write one record per packet (arrival, departure, fate) to this file."
+    )
+    queues: dict[str, Any] = Field(
+        default_factory=dict,
+        alias="queue_options",
+        description="Parameters of queue disciplines, by name.",
+    )
+
+    def queue_choice(self, direction: Literal["uplink", "downlink"]) -> tuple[QueueSpec, Any]:
+        """The queue discipline of a direction and its parameters."""
+        own = self.downlink_queue if direction == "downlink" else None
+        spec = QUEUES.get(own or self.queue)
+        options = self.queues.get(spec.name)
+        return spec, spec.config_type() if options is None else options
+
+
+ROLES: dict[str, type[DaemonConfig]] = {
+    "sender": SenderConfig,
+    "receiver": ReceiverConfig,
+    "bottleneck": BottleneckConfig,
+}
+
+
+def key_of(model: type[DaemonConfig], name: str) -> str:
+    """The configuration key of a model's field."""
+    return model.model_fields[name].alias or name
+
+
+def plain_fields(model: type[DaemonConfig]) -> dict[str, Any]:
+    """Fields by configuration key, those of plug-ins left out."""
+    return {
+        key_of(model, name): field
+        for name, field in model.model_fields.items()
+        if name not in ("cc", "queues")
+    }
+
+
+__all__ = [
+    "ROLES",
+    "BottleneckConfig",
+    "DaemonConfig",
+    "FrameSize",
+    "ReceiverConfig",
+    "SenderConfig",
+    "key_of",
+    "plain_fields",
+]
