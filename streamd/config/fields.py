@@ -79,7 +79,9 @@ Size2D = Annotated[FrameSize, _from_text(parse_frame_size), SHOW, Form("WIDTHxHE
 """A picture size in pixels."""
 LinkCapacity = Annotated[Capacity, _from_text(parse_capacity), SHOW, Form("TRACE|RATE")]
 """What one direction of the link carries."""
-OptionalPort = Annotated[int | None, BeforeValidator(_off), Field(ge=0, le=65535), Form("PORT|off")]
+OptionalPort = Annotated[
+    Annotated[int, Field(ge=0, le=65535)] | None, BeforeValidator(_off), Form("PORT|off")
+]
 """A TCP port, 0 for any free one, None ("off") for none at all."""
 FilePath = Annotated[Path, SHOW, Form("FILE")]
 """A file to write."""
