@@ -22,7 +22,8 @@ _ERA_SECONDS = 1 << 32
 def unix_to_ntp(unix: float) -> int:
     """The 64-bit NTP timestamp of a Unix time in seconds, modulo its era of 136 years."""
     seconds = floor(unix)
-    return (seconds + NTP_UNIX_EPOCH << 32 | int((unix - seconds) * 2**32)) & _U64
+    # Added, not or-ed: the fraction of a tiny negative time rounds up to a whole second.
+    return (seconds + NTP_UNIX_EPOCH << 32) + int((unix - seconds) * 2**32) & _U64
 
 
 def ntp_to_unix(ntp: int) -> float:
