@@ -76,7 +76,13 @@ class SentPacket:
     )
 
     def __init__(
-        self, ssrc: int, seq: int, size: int, rtp_time: int, marker: bool, sent_at: float
+        self,
+        ssrc: int,
+        seq: int,
+        size: int,
+        rtp_time: int,
+        marker: bool,
+        sent_at: float,
     ) -> None:
         """`seq` and `rtp_time` (90 kHz) are unwrapped: they only grow. `size` as in MediaQueue."""
         self.ssrc = ssrc
@@ -169,11 +175,19 @@ class Controller:
     """Base class: hooks do nothing, a third party overrides what its algorithm needs."""
 
     def add_stream(
-        self, ssrc: int, *, queue: MediaQueue, limits: Limits, priority: float = 1.0, now: float
+        self,
+        ssrc: int,
+        *,
+        queue: MediaQueue,
+        limits: Limits,
+        priority: float = 1.0,
+        now: float,
     ) -> None:
         """A stream begins; its `queue` may be read at any time."""
 
-    def on_media_packet(self, ssrc: int, size: int, marker: bool, *, now: float) -> None:
+    def on_media_packet(
+        self, ssrc: int, size: int, marker: bool, *, now: float
+    ) -> None:
         """A packet was appended to the stream's queue; `marker`: the last one of its frame."""
 
     def select(self, *, now: float) -> int | None:
@@ -217,7 +231,9 @@ class Controller:
 class BuildController(Protocol):
     """Makes a controller from its validated configuration."""
 
-    def __call__(self, config: Any, *, ecn: int, rng: random.Random, now: float) -> Controller:
+    def __call__(
+        self, config: Any, *, ecn: int, rng: random.Random, now: float
+    ) -> Controller:
         """`ecn` is the codepoint to send with; ConfigError if the algorithm cannot honour it."""
 
 

@@ -1,0 +1,50 @@
+"""When to ask the encoder for a key frame.
+
+Requests are remembered until one key frame answers them all; two key frames are
+never asked for within `MIN_INTERVAL`. A loss epoch is answered `LOSS_DELAY`
+after it was noticed, so that the burst it belongs to is over and retransmission
+has had its chance. Source: "Fake It No More", section 2.3; specification of
+the BW tool's video mode.
+"""
+
+MIN_INTERVAL = 0.1
+LOSS_DELAY = 0.1
+
+
+class KeyframePolicy:
+    """Collects requests by cause; asked once per frame."""
+
+    def __init__(self, *, on_target: bool = True, on_loss: bool = True) -> None:
+        self._on_target = on_target
+        self._on_loss = on_loss
+        self._due: dict[str, float] = {}
+        self._last: float | None = None
+        self.taken: dict[str, int] = {"target": 0, "loss": 0, "receiver": 0}
+        """Requests answered with a key frame, by cause."""
+
+    def on_decision(self, keyframe_wanted: bool, loss_epoch: bool, now: float) -> None:
+        """The one-shot flags of the controller's decision."""
+        if keyframe_wanted and self._on_target:
+            self._due.setdefault("target", now)
+        if loss_epoch and self._on_loss:
+            self._due.setdefault("loss", now + LOSS_DELAY)
+
+    def on_receiver_request(self, now: float) -> None:
+        """RTCP PLI or FIR."""
+        self._due.setdefault("receiver", now)
+
+    def take(self, now: float) -> bool:
+        """Whether the next frame shall be a key frame."""
+        if self._last is not None and now - self._last < MIN_INTERVAL:
+            return False
+        if not any(due <= now for due in self._due.values()):
+            return False
+        for cause in self._due:
+            self.taken[cause] += 1
+        self._due.clear()
+        self._last = now
+        return True
+
+    def on_keyframe(self, now: float) -> None:
+        """A key frame went out, asked for or not (the first frame of a stream)."""
+        self._last = now

@@ -1,0 +1,85 @@
+"""Frames into RTP packets.
+
+Every packet of a frame carries the capture time as RTP timestamp (90 kHz) and,
+unless switched off, the 12-byte video extension that names frame and fragment;
+the last one carries the marker. Sequence number and timestamp start where the
+configuration says (at random by default, RFC 3550 section 5.1).
+"""
+
+from dataclasses import dataclass
+
+from streamd.media.model import EncodedFrame
+from streamd.session.queue import MediaPacket
+from streamd.wire.rtp import HEADER_SIZE, MARKER, pack_header
+from streamd.wire.video_ext import FLAG_KEYFRAME, MAX_FRAGMENTS, pack_video_header
+from streamd.wire.video_ext import HEADER_SIZE as VIDEO_HEADER_SIZE
+
+RTP_CLOCK = 90_000
+
+
+@dataclass(frozen=True, slots=True)
+class StreamIdentity:
+    """What the RTP header of a stream starts from."""
+
+    ssrc: int
+    payload_type: int = 98
+    first_seq: int = 0
+    first_timestamp: int = 0
+    """RTP timestamp of session time 0."""
+    video_extension: bool = True
+
+
+class Packetizer:
+    """Numbers and cuts the frames of one stream."""
+
+    def __init__(self, identity: StreamIdentity) -> None:
+        self._identity = identity
+        self._seq = identity.first_seq
+        self._frame_no = 0
+        self.header_size = VIDEO_HEADER_SIZE if identity.video_extension else HEADER_SIZE
+
+    @property
+    def next_seq(self) -> int:
+        """Unwrapped sequence number of the next packet."""
+        return self._seq
+
+    def rtp_time(self, at: float) -> int:
+        """Unwrapped RTP timestamp of a session time (s)."""
+        return self._identity.first_timestamp + int(at * RTP_CLOCK)
+
+    def packetize(self, frame: EncodedFrame, *, payload: int, now: float) -> list[MediaPacket]:
+        """Cut a frame into packets of at most `payload` bytes after header and extension.
+
+        A frame too large for the 16-bit fragment count is cut coarser.
+        """
+        data = frame.data
+        size = len(data)
+        count = max(1, -(-size // payload))
+        if count > MAX_FRAGMENTS:
+            payload = -(-size // MAX_FRAGMENTS)
+            count = -(-size // payload)
+        rtp_time = self.rtp_time(frame.captured_at)
+        headers = self._headers(frame.keyframe, rtp_time, count)
+        ssrc, seq = self._identity.ssrc, self._seq
+        packets = []
+        last = count - 1
+        for index in range(count):
+            start = index * payload
+            body = headers[index] + data[start : start + payload]
+            packets.append(MediaPacket(ssrc, seq + index, rtp_time, index == last, body, now))
+        self._seq += count
+        self._frame_no += 1
+        return packets
+
+    def _headers(self, keyframe: bool, timestamp: int, count: int) -> list[bytes]:
+        identity = self._identity
+        kind, ssrc, seq = identity.payload_type, identity.ssrc, self._seq
+        seconds = [kind] * (count - 1) + [kind | MARKER]
+        if not identity.video_extension:
+            return [pack_header(seconds[i], seq + i, timestamp, ssrc) for i in range(count)]
+        flags = FLAG_KEYFRAME if keyframe else 0
+        frame_no = self._frame_no
+        return [
+            pack_video_header(seconds[i], seq + i, timestamp, ssrc, flags, frame_no, i, count)
+            for i in range(count)
+        ]

@@ -1,0 +1,362 @@
+"""The receiving side, without any I/O: feedback out, frames in decoding order out.
+
+Grammar, as the shell drives it: `handle_datagrams` for input, `handle_timeout`
+when `next_timeout` is due, `handle_decoded` for each frame taken from
+`poll_event`; after each of these `poll_transmit` until None, `poll_event` until
+None, then read `next_timeout`. `close` says BYE and ends it.
+
+Whom it listens to: the source of the media, latched; another source may take
+over only when the present one has been silent for a second. A stream begins with two
+packets in sequence (RFC 3550 appendix A.1), so a stray datagram starts nothing.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from streamd.datagram import Address, Datagram, Transmit
+from streamd.ecn import NOT_ECT
+from streamd.errors import ProtocolViolation, WireError
+from streamd.peer import PeerLatch
+from streamd.qoe.freeze import FreezeDetector
+from streamd.session.events import (
+    Event,
+    FrameReady,
+    PeerChanged,
+    PeerClosed,
+    PeerHeard,
+    PeerSilent,
+    SessionClosed,
+    StreamStarted,
+)
+from streamd.session.feedback import FeedbackGenerator
+from streamd.session.frames import Frame
+from streamd.session.receiver_rtcp import ReceiverRtcp
+from streamd.session.stats import ReceiverStats, count_reason
+from streamd.session.stream import IncomingStream
+from streamd.wire.bwtool import KEEPALIVE, KEEPALIVE_INTERVAL, is_text
+from streamd.wire.rtcp import Goodbye, SenderReport
+from streamd.wire.rtp import RtpFields, is_rtcp, parse_rtp_fast
+
+HOUSEKEEPING = 0.05
+SILENCE = 1.0
+"""Media is called missing after this (s)."""
+STREAM_TIMEOUT = 2.0
+"""After this silence any numbering is taken as a new stream (s)."""
+FIRST_REQUEST_AFTER = 0.1
+STALL_REQUEST_AFTER = 0.3
+REQUEST_INTERVAL = 0.5
+"""Key-frame requests (s): before any picture, when decoding stalls, and at most every."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiverOptions:
+    """Everything the session must be told; the daemon fills it from the configuration."""
+
+    ssrc: int
+    """Our own SSRC in RTCP."""
+    payload_type: int = 98
+    peer: Address | None = None
+    """Where to announce ourselves before any media came; None: wait to be sent to."""
+    cname: str = "streamd"
+    bwtool: bool = False
+    request_keyframes: bool = True
+
+
+class ReceiverSession:
+    """Takes one stream at a time; its predecessor's counters go on."""
+
+    def __init__(
+        self,
+        options: ReceiverOptions,
+        feedback: FeedbackGenerator,
+        *,
+        now: float,
+        unix_offset: float,
+    ) -> None:
+        """`unix_offset`: Unix time minus session time (s)."""
+        self._options = options
+        self._feedback = feedback
+        self._unix_offset = unix_offset
+        self._peer = PeerLatch(options.peer)
+        self._rtcp = ReceiverRtcp(options.ssrc, cname=options.cname, bwtool=options.bwtool, now=now)
+        self._stream: IncomingStream | None = None
+        self._candidate: Datagram | None = None
+        self._candidate_id = (0, 0)
+        self._out: deque[bytes] = deque()
+        self._events: deque[Event] = deque()
+        self._captured: dict[int, float] = {}
+        self._last_completed: float | None = None
+        self._silent = True
+        self._housekeeping_at = now
+        self._last_request: float | None = None
+        self._last_feedback = now - KEEPALIVE_INTERVAL
+        self._closed = False
+        self.stats = ReceiverStats()
+        self.freezes = FreezeDetector()
+
+    # --- the network's side -----------------------------------------------------------------
+
+    def handle_datagrams(self, batch: Iterable[Datagram], *, now: float) -> None:
+        """Media and RTCP of the sender. What is not, is counted by reason and never answered."""
+        for datagram in batch:
+            data, size = datagram.data, datagram.segment_size
+            end = len(data)
+            if end <= size:
+                self._handle(data, 0, end, datagram, now)
+                continue
+            for start in range(0, end, size):
+                self._handle(data, start, min(start + size, end), datagram, now)
+
+    def poll_transmit(self, *, now: float) -> Transmit | None:
+        """Feedback, reports and requests to the source of the media."""
+        peer = self._peer.address
+        if peer is None:
+            self._out.clear()
+            return None
+        if self._out:
+            return Transmit([self._out.popleft()], peer, NOT_ECT)
+        return None
+
+    def poll_event(self) -> Event | None:
+        return self._events.popleft() if self._events else None
+
+    def handle_timeout(self, *, now: float) -> None:
+        """Whatever was due by `now`."""
+        due = self._feedback.next_timeout()
+        if due is not None and due <= now:
+            self._report(now)
+        if now >= self._housekeeping_at:
+            self._housekeep(now)
+
+    def next_timeout(self) -> float | None:
+        """When to call `handle_timeout` at the latest (s); None once closed."""
+        if self._closed:
+            return None
+        due = self._feedback.next_timeout()
+        return self._housekeeping_at if due is None else min(due, self._housekeeping_at)
+
+    # --- the application's side -------------------------------------------------------------
+
+    def handle_decoded(self, frame_no: int, pictures: int, *, now: float) -> None:
+        """The decoder is done with a frame; no picture means it refused it (or shows nothing)."""
+        captured = self._captured.pop(frame_no, None)
+        stats = self.stats
+        if not pictures:
+            stats.frames_undecodable += 1
+            if self._stream is not None:
+                self._stream.assembler.break_chain()
+            return
+        stats.frames_decoded += 1
+        self.freezes.on_frame(now)
+        if captured is not None:
+            latency = max(0.0, now + self._unix_offset - captured)
+            stats.frame_latency.add(latency)
+            stats.frame_latency_histogram.observe(latency)
+
+    def set_peer(self, address: Address) -> None:
+        """The name of the peer resolves to another address now."""
+        self._peer.set(address)
+
+    def close(self, *, now: float) -> None:
+        """Say BYE; the frames still in the making are counted as lost."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._stream is not None:
+            self._retire(self._stream)
+        bye = self._rtcp.bye(self._stream, now)
+        if bye is not None:
+            self._out.append(bye)
+        self._events.append(SessionClosed())
+
+    @property
+    def peer(self) -> Address | None:
+        return self._peer.address
+
+    # --- inside -----------------------------------------------------------------------------
+
+    def _handle(self, data: bytes, start: int, end: int, datagram: Datagram, now: float) -> None:
+        try:
+            if end - start > 1 and is_rtcp(data[start + 1]):
+                self._handle_rtcp(data[start:end], datagram.address, now)
+            elif self._options.bwtool and is_text(data, start, end):
+                count_reason(self.stats.invalid, "text_line")
+            else:
+                fields = parse_rtp_fast(data, start, end)
+                self._handle_rtp(fields, data, start, end, datagram, now)
+        except (WireError, ProtocolViolation) as error:
+            count_reason(self.stats.invalid, error.reason)
+
+    def _handle_rtp(
+        self,
+        fields: RtpFields,
+        data: bytes,
+        start: int,
+        end: int,
+        datagram: Datagram,
+        now: float,
+    ) -> None:
+        stream = self._stream
+        seq = fields[2]
+        if fields[1] != self._options.payload_type:
+            raise ProtocolViolation("payload_type", str(fields[1]))
+        if stream is None or fields[4] != stream.ssrc or not stream.belongs(seq):
+            self._consider(fields, data[start:end], datagram, now)
+            return
+        self._heard(datagram.address, now)
+        at = datagram.received_at
+        stats = self.stats
+        stats.packets += 1
+        stats.bytes += end - start
+        stats.last_arrival = at
+        ecn = datagram.ecn
+        if ecn is None:
+            stats.ecn_unknown += 1
+            ecn = NOT_ECT
+        else:
+            stats.ecn[ecn] += 1
+        due = self._feedback.on_packet(fields[4], seq, fields[0], ecn, now=at)
+        try:
+            frame = stream.on_packet(fields, data, at)
+        finally:
+            if due:
+                self._report(max(now, at))
+        if frame is not None:
+            self._completed(frame, at)
+            self._release(stream, at)
+
+    def _consider(self, fields: RtpFields, data: bytes, datagram: Datagram, now: float) -> None:
+        """A packet of a stream that is not ours (yet): two in sequence start one."""
+        ssrc, seq = fields[4], fields[2]
+        if not self._may_take_over(datagram.address, now):
+            raise ProtocolViolation("foreign_source", f"SSRC {ssrc:#x}")
+        before, expected = self._candidate, self._candidate_id
+        self._candidate = Datagram(data, datagram.address, datagram.ecn, datagram.received_at)
+        self._candidate_id = (ssrc, (seq + 1) & 0xFFFF)
+        if before is None:
+            return
+        if expected != (ssrc, seq):
+            count_reason(self.stats.invalid, "stray_packet")
+            return
+        pair = (before, self._candidate)
+        self._candidate = None
+        self._begin(ssrc, (seq - 1) & 0xFFFF, now)
+        for packet in pair:
+            self._handle(packet.data, 0, len(packet.data), packet, now)
+
+    def _may_take_over(self, address: Address, now: float) -> bool:
+        """Whether a source may start a stream: it is the peer, or there is none alive."""
+        last = self.stats.last_arrival
+        return (
+            self._stream is None
+            or address == self._peer.address
+            or (last is not None and now - last >= SILENCE)
+        )
+
+    def _begin(self, ssrc: int, first_seq: int, now: float) -> None:
+        if self._stream is not None:
+            self._retire(self._stream)
+        self._feedback.reset()
+        self._stream = IncomingStream(ssrc, first_seq, self.stats)
+        self.stats.streams += 1
+        if self.stats.first_arrival is None:
+            self.stats.first_arrival = now
+        self._events.append(StreamStarted(ssrc))
+
+    def _retire(self, stream: IncomingStream) -> None:
+        stream.assembler.close()
+        self._fold(stream)
+
+    def _fold(self, stream: IncomingStream) -> None:
+        """Move the assembler's counts to the session's."""
+        stats, assembler = self.stats, stream.assembler
+        stats.frames_lost += assembler.lost
+        stats.frames_skipped += assembler.skipped
+        stats.late_fragments += assembler.late_fragments
+        assembler.lost = assembler.skipped = assembler.late_fragments = 0
+        stats.jitter = stream.jitter
+
+    def _heard(self, address: Address, now: float) -> None:
+        before = self._peer.address
+        if not self._peer.accept(address, now=now):
+            raise ProtocolViolation("foreign_source", f"from {address}")
+        if before != self._peer.address:
+            self._events.append(PeerChanged(address))
+        if self._silent:
+            self._silent = False
+            self._events.append(PeerHeard())
+
+    def _handle_rtcp(self, data: bytes, address: Address, now: float) -> None:
+        packets = self._rtcp.parse(data)
+        stream = self._stream
+        if stream is None or address != self._peer.address:
+            raise ProtocolViolation("rtcp_without_stream", f"from {address}")
+        for packet in packets:
+            if isinstance(packet, SenderReport) and packet.ssrc == stream.ssrc:
+                stream.on_report(packet, now)
+            elif isinstance(packet, Goodbye) and stream.ssrc in packet.ssrcs:
+                self._events.append(PeerClosed())
+
+    def _completed(self, frame: Frame, now: float) -> None:
+        stats = self.stats
+        stats.frames_completed += 1
+        stats.frames_key += frame.keyframe
+        if self._last_completed is not None:
+            stats.inter_frame.add(max(0.0, now - self._last_completed))
+        self._last_completed = now
+
+    def _release(self, stream: IncomingStream, now: float) -> None:
+        """Hand out what can be decoded."""
+        for number, frame in stream.assembler.poll(now):
+            captured = stream.captured_unix(frame.rtp_time)
+            if captured is not None:
+                self._captured[number] = captured
+            self._events.append(FrameReady(number, frame.data(), frame.keyframe, now, captured))
+
+    def _report(self, now: float) -> None:
+        lists = self._feedback.poll_report(now=now)
+        if not lists:
+            return
+        data = self._rtcp.feedback(lists, now)
+        self._last_feedback = now
+        self.stats.feedback_reports += 1
+        self.stats.feedback_bytes += len(data)
+        self._out.append(data)
+
+    def _housekeep(self, now: float) -> None:
+        """What may be late by a few hundredths of a second."""
+        self._housekeeping_at = now + HOUSEKEEPING
+        stream = self._stream
+        last = self.stats.last_arrival
+        if stream is not None:
+            self._release(stream, now)
+            self._fold(stream)
+            if last is not None and now - last > STREAM_TIMEOUT and self._options.bwtool:
+                self._retire(stream)
+                self._stream = None
+            else:
+                self._request_keyframe(stream, now)
+        if not self._silent and last is not None and now - last > SILENCE:
+            self._silent = True
+            self._events.append(PeerSilent(now - last))
+        report = self._rtcp.poll(stream, now)
+        if report is not None:
+            self._out.append(report)
+        if self._options.bwtool and now - self._last_feedback >= KEEPALIVE_INTERVAL:
+            self._last_feedback = now
+            self._out.append(KEEPALIVE)
+
+    def _request_keyframe(self, stream: IncomingStream, now: float) -> None:
+        """Ask for a key frame when decoding cannot go on by itself."""
+        if self._options.bwtool or not self._options.request_keyframes or self._silent:
+            return
+        assembler = stream.assembler
+        patience = STALL_REQUEST_AFTER if assembler.started else FIRST_REQUEST_AFTER
+        if assembler.stalled_for(now) < patience:
+            return
+        if self._last_request is not None and now - self._last_request < REQUEST_INTERVAL:
+            return
+        self._last_request = now
+        self.stats.keyframe_requests += 1
+        self._out.append(self._rtcp.keyframe_request(stream.ssrc))

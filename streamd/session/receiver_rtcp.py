@@ -1,0 +1,59 @@
+"""The RTCP a receiver sends, and what it reads from the sender's."""
+
+from streamd.session.rtcp import INTERVAL
+from streamd.session.stream import IncomingStream
+from streamd.wire.bwtool import encode_report
+from streamd.wire.ccfb import BlockList, CongestionFeedback, encode_ccfb
+from streamd.wire.ntp import seconds_to_short
+from streamd.wire.rtcp import (
+    Goodbye,
+    PictureLossIndication,
+    ReceiverReport,
+    RtcpPacket,
+    cname_description,
+    decode_compound,
+    encode_compound,
+)
+
+
+class ReceiverRtcp:
+    """Reports of one receiver; with the BW tool only the feedback exists."""
+
+    def __init__(self, ssrc: int, *, cname: str, bwtool: bool, now: float) -> None:
+        self._ssrc = ssrc
+        self._cname = cname_description(ssrc, cname)
+        self._bwtool = bwtool
+        self._next_at = now
+
+    def feedback(self, lists: list[BlockList], now: float) -> bytes:
+        """A bare RFC 8888 packet (reduced size, RFC 5506), stamped with our clock."""
+        timestamp = seconds_to_short(now)
+        if self._bwtool:
+            return encode_report(lists, timestamp)
+        return encode_ccfb(CongestionFeedback(self._ssrc, lists, timestamp))
+
+    def poll(self, stream: IncomingStream | None, now: float) -> bytes | None:
+        """RR + SDES when due."""
+        if self._bwtool or now < self._next_at:
+            return None
+        self._next_at = now + INTERVAL
+        return encode_compound([self._receiver_report(stream, now), self._cname])
+
+    def keyframe_request(self, media_ssrc: int) -> bytes:
+        """PLI (RFC 4585 section 6.3.1), reduced size."""
+        return encode_compound([PictureLossIndication(self._ssrc, media_ssrc)])
+
+    def bye(self, stream: IncomingStream | None, now: float) -> bytes | None:
+        """The last packet of the session; None with the BW tool."""
+        if self._bwtool:
+            return None
+        report = self._receiver_report(stream, now)
+        return encode_compound([report, self._cname, Goodbye([self._ssrc])])
+
+    def parse(self, data: bytes) -> list[RtcpPacket]:
+        """Read a compound packet of the sender. Raises WireError."""
+        return decode_compound(data)
+
+    def _receiver_report(self, stream: IncomingStream | None, now: float) -> ReceiverReport:
+        blocks = [] if stream is None else [stream.report_block(now)]
+        return ReceiverReport(self._ssrc, blocks)

@@ -1,0 +1,36 @@
+"""Plain retransmission: lost packets go out again, unchanged, from the front of the queue.
+
+On every report, each packet older than the newest acknowledged one that is
+still unacknowledged is sent again when a round trip has gone by since its last
+transmission, at most `limit` times. Same sequence number, timestamp and marker:
+the receiver needs no support, and the controller sees one packet per number.
+Source: specification of the BW tool's video mode ("Fake It No More", section 2.4).
+"""
+
+from streamd.session.history import SentHistory
+from streamd.session.queue import PacketQueue
+
+
+class Retransmitter:
+    """Moves lost packets from the ledger back to the queue."""
+
+    def __init__(self, history: SentHistory, queue: PacketQueue, *, limit: int) -> None:
+        """`limit`: retransmissions per packet; 0 switches repair off."""
+        self._history = history
+        self._queue = queue
+        self._limit = limit
+
+    def on_report(self, srtt: float, now: float) -> int:
+        """Queue what is due again; returns how many packets."""
+        if not self._limit:
+            return 0
+        due = [
+            packet
+            for packet in self._history.outstanding_below(self._history.highest_acked)
+            if not packet.queued
+            and packet.transmissions <= self._limit
+            and now - packet.sent_at >= srtt
+        ]
+        for packet in reversed(due):
+            self._queue.push_front(packet, now)
+        return len(due)

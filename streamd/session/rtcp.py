@@ -1,0 +1,111 @@
+"""The RTCP either session sends on its own, and what it reads from the peer's.
+
+Sender: SR + SDES at the start and once a second (RTP time against wall clock,
+so that the receiver can tell capture times), BYE at the end. Receiver: RR +
+SDES once a second, which also keep address bindings alive, PLI when it cannot
+go on without a key frame, BYE at the end. With the BW tool none of this exists.
+"""
+
+from dataclasses import dataclass, field
+
+from streamd.errors import WireError
+from streamd.session.packetize import Packetizer
+from streamd.session.stats import SenderStats
+from streamd.wire.bwtool import decode_report
+from streamd.wire.ccfb import CongestionFeedback
+from streamd.wire.ntp import unix_to_ntp
+from streamd.wire.rtcp import (
+    FullIntraRequest,
+    Goodbye,
+    PictureLossIndication,
+    RtcpPacket,
+    SenderReport,
+    cname_description,
+    decode_compound,
+    encode_compound,
+)
+from streamd.wire.rtp import is_rtcp
+
+INTERVAL = 1.0
+"""Between sender or receiver reports (s): RFC 3550 section 6.2 for two members, reduced minimum."""
+
+
+@dataclass(slots=True)
+class PeerFeedback:
+    """What one RTCP datagram from the receiver says."""
+
+    feedback: list[CongestionFeedback] = field(default_factory=list)
+    keyframe_requested: bool = False
+    bye: bool = False
+
+
+class SenderRtcp:
+    """Reports about one SSRC."""
+
+    def __init__(
+        self,
+        ssrc: int,
+        packetizer: Packetizer,
+        *,
+        cname: str,
+        bwtool: bool,
+        unix_offset: float,
+        now: float,
+    ) -> None:
+        self._ssrc = ssrc
+        self._packetizer = packetizer
+        self._cname = cname_description(ssrc, cname)
+        self._bwtool = bwtool
+        self._unix_offset = unix_offset
+        self._next_at = now
+
+    def poll(self, stats: SenderStats, now: float) -> bytes | None:
+        """The periodic report when it is due; none before there is anything to report on."""
+        if now < self._next_at:
+            return None
+        self._next_at = now + INTERVAL
+        if self._bwtool or stats.started_at is None:
+            return None
+        return encode_compound([self._report(stats, now), self._cname])
+
+    def poll_first(self, now: float) -> None:
+        """The first frame is there: a report is due at once."""
+        self._next_at = now
+
+    def bye(self, stats: SenderStats, now: float) -> bytes | None:
+        """The last packet of the session."""
+        if self._bwtool:
+            return None
+        return encode_compound([self._report(stats, now), self._cname, Goodbye([self._ssrc])])
+
+    def parse(self, data: bytes) -> PeerFeedback:
+        """Read a datagram from the receiver. Raises WireError."""
+        if len(data) < 8 or not is_rtcp(data[1]):
+            raise WireError("not_rtcp", f"{len(data)} bytes")
+        if self._bwtool:
+            return PeerFeedback([decode_report(data)])
+        contents = PeerFeedback()
+        for packet in decode_compound(data):
+            self._read(packet, contents)
+        return contents
+
+    def _read(self, packet: RtcpPacket, contents: PeerFeedback) -> None:
+        if isinstance(packet, CongestionFeedback):
+            contents.feedback.append(packet)
+        elif isinstance(packet, PictureLossIndication):
+            contents.keyframe_requested |= packet.media_ssrc == self._ssrc
+        elif isinstance(packet, FullIntraRequest):
+            contents.keyframe_requested |= any(ssrc == self._ssrc for ssrc, _ in packet.requests)
+        elif isinstance(packet, Goodbye):
+            contents.bye = True
+
+    def _report(self, stats: SenderStats, now: float) -> SenderReport:
+        """Counts are of first and repeated transmissions, as packets on the wire are."""
+        headers = self._packetizer.header_size * stats.packets
+        return SenderReport(
+            self._ssrc,
+            unix_to_ntp(now + self._unix_offset),
+            self._packetizer.rtp_time(now) & 0xFFFFFFFF,
+            stats.packets & 0xFFFFFFFF,
+            (stats.bytes - headers) & 0xFFFFFFFF,
+        )

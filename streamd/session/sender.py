@@ -1,0 +1,338 @@
+"""The sending side of one stream, without any I/O.
+
+It owns the order of things between encoder and socket: numbering, queue,
+pacing, the ledger, feedback, repair, key-frame requests, RTCP, and the end. The
+controller decides how fast; the shell decides when to encode.
+
+Grammar, as the shell drives it: `next_frame` then `handle_frame` per captured
+frame; `handle_datagrams` for input; `handle_timeout` when `next_timeout` is
+due; after each of these `poll_transmit` until None, `poll_event` until None,
+then read `next_timeout`. `close` begins the drain; `SessionClosed` ends it.
+"""
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from streamd.cc.api import Controller, ControllerStats, Limits
+from streamd.cc.pacer import QUANTUM, Pacer
+from streamd.datagram import Address, Datagram, Transmit
+from streamd.ecn import NOT_ECT
+from streamd.errors import ProtocolViolation, WireError
+from streamd.media.model import EncodedFrame
+from streamd.peer import PeerLatch
+from streamd.session.breaker import CircuitBreaker
+from streamd.session.events import (
+    Event,
+    PeerChanged,
+    PeerHeard,
+    PeerSilent,
+    RateLimited,
+    SessionClosed,
+)
+from streamd.session.feedback_input import FeedbackInput
+from streamd.session.history import SentHistory
+from streamd.session.keyframes import KeyframePolicy
+from streamd.session.packetize import Packetizer, StreamIdentity
+from streamd.session.queue import PacketQueue
+from streamd.session.rtcp import SenderRtcp
+from streamd.session.stats import SenderStats
+from streamd.wire.bwtool import is_keepalive
+
+MAX_RUN = 48
+"""Packets of one transmit: bounds the time until input is looked at again."""
+HOUSEKEEPING = 0.05
+"""Between looks at the slow things: RTCP, silence, circuit breaker, drain (s)."""
+SILENCE = 1.0
+"""Feedback is called missing after this (s)."""
+
+
+@dataclass(frozen=True, slots=True)
+class SenderOptions:
+    """Everything the session must be told; the daemon fills it from the configuration."""
+
+    identity: StreamIdentity
+    limits: Limits
+    peer: Address | None
+    cname: str = "streamd"
+    bwtool: bool = False
+    """Speak as the public BW tool does: bare feedback with its counting, no RTCP of our own."""
+    max_payload: int = 1200
+    """Upper bound on RTP payload bytes per packet, whatever the controller recommends."""
+    retransmissions: int = 3
+    keyframe_on_target: bool = True
+    keyframe_on_loss: bool = True
+    breaker: bool = True
+    """False for a rate fixed by the user."""
+    quantum: float = QUANTUM
+    """Pacing quantum (s)."""
+    drain_seconds: float = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class FramePlan:
+    """What the encoder shall make of the next picture."""
+
+    target_bps: float
+    keyframe: bool
+
+
+class SenderSession:
+    """One SSRC to one peer."""
+
+    def __init__(
+        self, options: SenderOptions, controller: Controller, *, now: float, unix_offset: float
+    ) -> None:
+        """`unix_offset`: Unix time minus session time (s), for RTCP sender reports."""
+        ssrc = options.identity.ssrc
+        self._options = options
+        self._ssrc = ssrc
+        self._controller = controller
+        self._queue = PacketQueue()
+        self._packetizer = Packetizer(options.identity)
+        self._pacer = Pacer(quantum=options.quantum)
+        self._history = SentHistory(ssrc)
+        self._breaker = CircuitBreaker(minimum_bps=options.limits.min_bps, enabled=options.breaker)
+        self._keyframes = KeyframePolicy(
+            on_target=options.keyframe_on_target, on_loss=options.keyframe_on_loss
+        )
+        self._peer = PeerLatch(options.peer)
+        self._rtcp = SenderRtcp(
+            ssrc,
+            self._packetizer,
+            cname=options.cname,
+            bwtool=options.bwtool,
+            unix_offset=unix_offset,
+            now=now,
+        )
+        self._events: deque[Event] = deque()
+        self.stats = SenderStats()
+        self._input = FeedbackInput(
+            self._history,
+            self._queue,
+            controller,
+            self.stats,
+            retransmissions=options.retransmissions,
+        )
+        self._payload = options.max_payload
+        self._ecn = NOT_ECT
+        self._blocked = False
+        self._silent = False
+        self._housekeeping_at = now
+        self._closing_at: float | None = None
+        self._closed = False
+        controller.add_stream(ssrc, queue=self._queue, limits=options.limits, now=now)
+
+    # --- the application's side -------------------------------------------------------------
+
+    def next_frame(self, *, now: float) -> FramePlan:
+        """Ask once per frame, right before encoding: the controller's answers are one-shot."""
+        decision = self._controller.decision(self._ssrc, now=now)
+        self._payload = min(decision.mss_bytes, self._options.max_payload)
+        self._ecn = decision.ecn
+        self._keyframes.on_decision(decision.keyframe_wanted, decision.loss_epoch, now)
+        return FramePlan(self._breaker.apply(decision.target_bps), self._keyframes.take(now))
+
+    def handle_frame(self, frame: EncodedFrame | None, *, now: float) -> None:
+        """Queue a frame; None: the encoder dropped it. Ignored once the session is closing."""
+        if self._closing_at is not None:
+            return
+        if self.stats.started_at is None:
+            self.stats.started_at = now
+            self._rtcp.poll_first(now)
+        if frame is None:
+            self.stats.frames_dropped_by_encoder += 1
+            return
+        self._count_frame(frame, now)
+        if not len(self._queue):
+            self._pacer.resume(now)
+        on_media, push, ssrc = self._controller.on_media_packet, self._queue.push, self._ssrc
+        for packet in self._packetizer.packetize(frame, payload=self._payload, now=now):
+            push(packet)
+            on_media(ssrc, packet.size, packet.marker, now=now)
+
+    def set_peer(self, address: Address) -> None:
+        """The name of the peer resolves to another address now."""
+        self._peer.set(address)
+
+    def close(self, *, now: float) -> None:
+        """No more frames: send what is queued, wait for what is outstanding, say BYE."""
+        if self._closing_at is None:
+            self._closing_at = now + self._options.drain_seconds
+            self.stats.ended_at = now
+
+    @property
+    def peer(self) -> Address | None:
+        return self._peer.address
+
+    @property
+    def queue_delay(self) -> float:
+        """The controller's present estimate of the network queue (s); 0 while it has none."""
+        return self.controller_stats().queue_delay or 0.0
+
+    def controller_stats(self) -> ControllerStats:
+        return self._controller.stats(self._ssrc)
+
+    def network_loss(self, *, now: float) -> tuple[int, int]:
+        """First transmissions lost and sent (metrics 1.4), without the still undecided ones."""
+        return self._history.network_loss(now, max(1.0, 4 * self._input.srtt))
+
+    @property
+    def limit_bps(self) -> float | None:
+        """The circuit breaker's present bound."""
+        return self._breaker.limit_bps
+
+    # --- the network's side -----------------------------------------------------------------
+
+    def handle_datagrams(self, batch: Iterable[Datagram], *, now: float) -> None:
+        """Feedback from the peer. What is not, is counted by reason and never answered."""
+        for datagram in batch:
+            for data in datagram.segments():
+                try:
+                    self._handle(data, datagram.address, now)
+                except (WireError, ProtocolViolation) as error:
+                    self.stats.invalid[error.reason] = self.stats.invalid.get(error.reason, 0) + 1
+
+    def poll_transmit(self, *, now: float) -> Transmit | None:
+        """The next run of packets that may leave now; None: nothing, for the time being."""
+        if self._closed:
+            return None
+        control = self._rtcp.poll(self.stats, now)
+        peer = self._peer.address
+        if peer is None:
+            return None
+        if control is not None:
+            return Transmit([control], peer, NOT_ECT)
+        segments = self._fill_run(now) if len(self._queue) else None
+        if segments:
+            return Transmit(segments, peer, self._ecn)
+        if self._closing_at is not None:
+            return self._finish(peer, now)
+        return None
+
+    def poll_event(self) -> Event | None:
+        return self._events.popleft() if self._events else None
+
+    def handle_timeout(self, *, now: float) -> None:
+        """Whatever was due by `now`."""
+        due = self._controller.next_timeout()
+        if due is not None and due <= now:
+            self._controller.on_timeout(now=now)
+        if now >= self._housekeeping_at:
+            self._housekeep(now)
+
+    def next_timeout(self) -> float | None:
+        """When to call `handle_timeout` at the latest (s); None once closed."""
+        if self._closed:
+            return None
+        due = self._housekeeping_at
+        if not self._blocked and len(self._queue) and self._pacer.next_time < due:
+            due = self._pacer.next_time
+        controller_due = self._controller.next_timeout()
+        return due if controller_due is None or controller_due > due else controller_due
+
+    # --- inside -----------------------------------------------------------------------------
+
+    def _fill_run(self, now: float) -> list[bytes]:
+        """Pop packets of equal size while pacing and window allow."""
+        queue, pacer, controller = self._queue, self._pacer, self._controller
+        segments: list[bytes] = []
+        run_size = 0
+        self._blocked = False
+        while len(segments) < MAX_RUN and pacer.ready(now):
+            ssrc = controller.select(now=now)
+            if ssrc is None:
+                break
+            size = queue.head_size()
+            if segments and size > run_size:
+                break
+            if controller.may_send(ssrc, size, now=now) is None:
+                self._blocked = True
+                break
+            packet = queue.pop()
+            if packet.acked:
+                continue
+            if packet.transmissions:
+                self.stats.retransmitted_packets += 1
+                self.stats.retransmitted_bytes += size
+            self._history.on_sent(packet, now)
+            pacer.on_sent(controller.on_packet_sent(packet, now=now), now)
+            segments.append(packet.data)
+            if size < run_size:
+                break
+            run_size = size
+        if segments:
+            self._count_run(segments, now)
+        return segments
+
+    def _count_run(self, segments: list[bytes], now: float) -> None:
+        stats = self.stats
+        stats.packets += len(segments)
+        stats.bytes += len(segments[0]) * (len(segments) - 1) + len(segments[-1])
+        self._breaker.start(now)
+
+    def _count_frame(self, frame: EncodedFrame, now: float) -> None:
+        stats = self.stats
+        stats.frame_bytes += len(frame.data)
+        if frame.keyframe:
+            stats.frames_key += 1
+            self._keyframes.on_keyframe(now)
+        else:
+            stats.frames_delta += 1
+        stats.keyframe_requests = self._keyframes.taken
+
+    def _handle(self, data: bytes, address: Address, now: float) -> None:
+        if self._options.bwtool and is_keepalive(len(data)):
+            self._heard(address, now)
+            return
+        contents = self._rtcp.parse(data)
+        if not self._heard(address, now):
+            raise ProtocolViolation("foreign_source", f"from {address}")
+        if contents.keyframe_requested:
+            self._keyframes.on_receiver_request(now)
+        for feedback in contents.feedback:
+            if self._input.on_feedback(feedback, len(data), now=now):
+                self._answered(now)
+
+    def _heard(self, address: Address, now: float) -> bool:
+        before = self._peer.address
+        if not self._peer.accept(address, now=now):
+            return False
+        if self._peer.address != before:
+            self._events.append(PeerChanged(address))
+        return True
+
+    def _answered(self, now: float) -> None:
+        """A report with news: the path works."""
+        self._blocked = False
+        if self._silent:
+            self._silent = False
+            self._events.append(PeerHeard())
+        if self._breaker.on_report(now):
+            self._events.append(RateLimited(None))
+
+    def _housekeep(self, now: float) -> None:
+        """What may be late by a few hundredths of a second."""
+        self._housekeeping_at = now + HOUSEKEEPING
+        self._history.expire(now)
+        stats = self.stats
+        stats.discarded_packets = self._queue.discarded_packets
+        if self._breaker.on_timeout(self.controller_stats().target_bps, now):
+            stats.breaker_trips = self._breaker.trips
+            self._events.append(RateLimited(self._breaker.limit_bps))
+        self._watch_silence(now)
+
+    def _watch_silence(self, now: float) -> None:
+        since = self.stats.last_feedback_at or self.stats.started_at
+        if since is not None and not self._silent and now - since > SILENCE:
+            self._silent = True
+            self._events.append(PeerSilent(now - since))
+
+    def _finish(self, peer: Address, now: float) -> Transmit | None:
+        """BYE once everything arrived or the drain time is over."""
+        if (len(self._queue) or len(self._history)) and now < (self._closing_at or 0.0):
+            return None
+        self._closed = True
+        self._events.append(SessionClosed())
+        bye = self._rtcp.bye(self.stats, now)
+        return None if bye is None else Transmit([bye], peer, NOT_ECT)

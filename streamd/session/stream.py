@@ -1,0 +1,135 @@
+"""One incoming stream (SSRC): numbers, duplicates, jitter, frames, capture times."""
+
+from streamd.session.frames import Frame, FrameAssembler
+from streamd.session.stats import ReceiverStats
+from streamd.wire.ntp import ntp_to_short, ntp_to_unix
+from streamd.wire.rtcp import ReportBlock, SenderReport
+from streamd.wire.seq import serial_diff
+from streamd.wire.video_ext import FLAG_KEYFRAME, parse_video_ext
+
+RTP_CLOCK = 90_000.0
+SEEN = 4096
+"""Sequence numbers remembered to tell duplicates: as many as a sender keeps in flight."""
+MAX_FORWARD = 0x7000
+MAX_BACKWARD = 0x1000
+"""A number outside [-MAX_BACKWARD, MAX_FORWARD) of the highest is another numbering: a restart."""
+
+
+class IncomingStream:
+    """State of one SSRC; a restarted sender gets a new one."""
+
+    def __init__(self, ssrc: int, first_seq: int, stats: ReceiverStats) -> None:
+        self.ssrc = ssrc
+        self._stats = stats
+        self._highest = first_seq - 1
+        self._first_seq = first_seq
+        self._seen = [-1] * SEEN
+        self._received = 0
+        self._transit: float | None = None
+        self._jitter = 0.0
+        self._expected_before = 0
+        self._received_before = 0
+        self._report: SenderReport | None = None
+        self._report_at = 0.0
+        self.assembler = FrameAssembler()
+        self._by_time: tuple[int, int] | None = None
+
+    def belongs(self, seq: int) -> bool:
+        """Whether a 16-bit number continues this stream's numbering."""
+        step = (seq - self._highest) & 0xFFFF
+        return step < MAX_FORWARD or step >= 0x10000 - MAX_BACKWARD
+
+    def on_packet(
+        self,
+        fields: tuple[bool, int, int, int, int, int, int, int],
+        data: bytes,
+        arrived_at: float,
+    ) -> Frame | None:
+        """Take one packet in `parse_rtp_fast` form; returns a frame it completed.
+
+        Raises WireError when the video extension is bad; the packet was received
+        all the same, and is reported as such.
+        """
+        marker, _, seq16, timestamp, _, ext, start, end = fields
+        highest = self._highest
+        seq = highest + ((seq16 - highest + 0x8000) & 0xFFFF) - 0x8000
+        stats = self._stats
+        slot = seq & (SEEN - 1)
+        if self._seen[slot] == seq:
+            stats.duplicates += 1
+            return None
+        self._seen[slot] = seq
+        self._received += 1
+        if seq > highest:
+            self._highest = seq
+        else:
+            stats.reordered += 1
+        transit = arrived_at - timestamp / RTP_CLOCK
+        if self._transit is not None:
+            # A timestamp wrap moves one sample by 13 hours; it is not a delay.
+            change = abs(transit - self._transit)
+            if change < 10.0:
+                self._jitter += (change - self._jitter) / 16
+        self._transit = transit
+        stats.payload_bytes += end - start
+        video = parse_video_ext(data, ext, start)
+        if video is None:
+            return self._without_extension(marker, seq, timestamp)
+        return self.assembler.add(
+            video, video[0] >= FLAG_KEYFRAME, timestamp, data[start:end], arrived_at
+        )
+
+    def _without_extension(self, marker: bool, seq: int, timestamp: int) -> Frame | None:
+        """Synthetic traffic of the BW tool: a frame ends with its marker, nothing is decoded.
+
+        Complete means that no number is missing since the previous marker.
+        """
+        if not marker:
+            return None
+        previous = self._by_time
+        self._by_time = (seq, timestamp)
+        if previous is not None:
+            seen, mask = self._seen, SEEN - 1
+            if any(seen[n & mask] != n for n in range(max(previous[0], seq - SEEN) + 1, seq)):
+                self.assembler.lost += 1
+                return None
+        self.assembler.completed += 1
+        return None
+
+    def on_report(self, report: SenderReport, now: float) -> None:
+        """Remember which wall time an RTP time stands for."""
+        self._report = report
+        self._report_at = now
+
+    def captured_unix(self, rtp_time: int) -> float | None:
+        """Capture time of a frame on the sender's wall clock (s); None before a report."""
+        report = self._report
+        if report is None:
+            return None
+        offset = serial_diff(rtp_time, report.rtp_timestamp, 32) / RTP_CLOCK
+        return ntp_to_unix(report.ntp) + offset
+
+    def report_block(self, now: float) -> ReportBlock:
+        """Reception report (RFC 3550 section 6.4.1 and appendix A.3)."""
+        expected = self._highest - self._first_seq + 1
+        lost = expected - self._received
+        interval = expected - self._expected_before
+        lost_now = interval - (self._received - self._received_before)
+        self._expected_before, self._received_before = expected, self._received
+        report = self._report
+        return ReportBlock(
+            self.ssrc,
+            fraction_lost=max(0, min(255, lost_now * 256 // interval)) if interval > 0 else 0,
+            cumulative_lost=max(-0x800000, min(0x7FFFFF, lost)),
+            highest_seq=self._highest & 0xFFFFFFFF,
+            jitter=int(self._jitter * RTP_CLOCK) & 0xFFFFFFFF,
+            last_sr=0 if report is None else ntp_to_short(report.ntp),
+            delay_since_last_sr=0
+            if report is None
+            else min(0xFFFFFFFF, int((now - self._report_at) * 65536)),
+        )
+
+    @property
+    def jitter(self) -> float:
+        """Interarrival jitter (s)."""
+        return self._jitter
