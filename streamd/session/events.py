@@ -36,6 +36,7 @@ class StreamStarted:
     """The receiver took up a stream."""
 
     ssrc: int
+    payload_type: int
 
 
 @dataclass(frozen=True, slots=True)

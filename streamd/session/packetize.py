@@ -15,6 +15,8 @@ from streamd.wire.video_ext import FLAG_KEYFRAME, MAX_FRAGMENTS, pack_video_head
 from streamd.wire.video_ext import HEADER_SIZE as VIDEO_HEADER_SIZE
 
 RTP_CLOCK = 90_000
+PAYLOAD_TYPES = {"vp8": 96, "h264": 97, "vp9": 98, "synthetic": 99}
+"""Dynamic payload types (RFC 3551 section 3) by codec; the BW tool uses 98 for everything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +24,7 @@ class StreamIdentity:
     """What the RTP header of a stream starts from."""
 
     ssrc: int
-    payload_type: int = 98
+    payload_type: int = PAYLOAD_TYPES["vp9"]
     first_seq: int = 0
     first_timestamp: int = 0
     """RTP timestamp of session time 0."""

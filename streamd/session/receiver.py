@@ -31,6 +31,7 @@ from streamd.session.events import (
 )
 from streamd.session.feedback import FeedbackGenerator
 from streamd.session.frames import Frame
+from streamd.session.packetize import PAYLOAD_TYPES
 from streamd.session.receiver_rtcp import ReceiverRtcp
 from streamd.session.stats import ReceiverStats, count_reason
 from streamd.session.stream import IncomingStream
@@ -55,7 +56,7 @@ class ReceiverOptions:
 
     ssrc: int
     """Our own SSRC in RTCP."""
-    payload_type: int = 98
+    payload_types: frozenset[int] = frozenset(PAYLOAD_TYPES.values())
     peer: Address | None = None
     """Where to announce ourselves before any media came; None: wait to be sent to."""
     cname: str = "streamd"
@@ -199,7 +200,7 @@ class ReceiverSession:
     ) -> None:
         stream = self._stream
         seq = fields[2]
-        if fields[1] != self._options.payload_type:
+        if fields[1] not in self._options.payload_types:
             raise ProtocolViolation("payload_type", str(fields[1]))
         if stream is None or fields[4] != stream.ssrc or not stream.belongs(seq):
             self._consider(fields, data[start:end], datagram, now)
@@ -241,7 +242,7 @@ class ReceiverSession:
             return
         pair = (before, self._candidate)
         self._candidate = None
-        self._begin(ssrc, (seq - 1) & 0xFFFF, now)
+        self._begin(ssrc, fields[1], (seq - 1) & 0xFFFF, now)
         for packet in pair:
             self._handle(packet.data, 0, len(packet.data), packet, now)
 
@@ -254,7 +255,7 @@ class ReceiverSession:
             or (last is not None and now - last >= SILENCE)
         )
 
-    def _begin(self, ssrc: int, first_seq: int, now: float) -> None:
+    def _begin(self, ssrc: int, payload_type: int, first_seq: int, now: float) -> None:
         if self._stream is not None:
             self._retire(self._stream)
         self._feedback.reset()
@@ -262,7 +263,7 @@ class ReceiverSession:
         self.stats.streams += 1
         if self.stats.first_arrival is None:
             self.stats.first_arrival = now
-        self._events.append(StreamStarted(ssrc))
+        self._events.append(StreamStarted(ssrc, payload_type))
 
     def _retire(self, stream: IncomingStream) -> None:
         stream.assembler.close()

@@ -1,0 +1,136 @@
+"""One daemon as a child process: started, watched through its log, stopped, collected.
+
+The child logs JSON lines; the line `started` carries the addresses it bound,
+the lines of `report` its present figures. Everything here waits for events of
+the child, never for time to pass.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from streamd.errors import StartupError
+
+LAST_LINES = 20
+"""Log lines kept to explain a failure."""
+START_TIMEOUT = 20.0
+STOP_TIMEOUT = 10.0
+
+Record = dict[str, Any]
+
+
+class DaemonProcess:
+    """A `streamd ROLE ...` child."""
+
+    def __init__(self, role: str, args: Sequence[str], result: Path) -> None:
+        """`args` follow the role on the command line; the summary is written to `result`."""
+        self.role = role
+        self._args = [role, *args, "--json", str(result), "--log-format", "json"]
+        self._result = result
+        self._process: asyncio.subprocess.Process | None = None
+        self._reader: asyncio.Task[None] | None = None
+        self._started: asyncio.Future[Record] = asyncio.get_running_loop().create_future()
+        self._lines: deque[str] = deque(maxlen=LAST_LINES)
+        self.report: Record = {}
+        """The newest periodic figures."""
+        self.on_report: Callable[[], None] | None = None
+
+    async def start(self) -> Record:
+        """Start it and wait for its `started` line, which is returned.
+
+        Raises StartupError with what it said if it ends before that, or takes too long.
+        """
+        self._process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "streamd",
+            *self._args,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            start_new_session=True,
+            limit=1 << 20,
+        )
+        self._reader = asyncio.create_task(self._read())
+        try:
+            return await asyncio.wait_for(asyncio.shield(self._started), START_TIMEOUT)
+        except TimeoutError:
+            raise StartupError(self._explain("did not start in time")) from None
+
+    @property
+    def pid(self) -> int:
+        """Process id of a started child."""
+        assert self._process is not None
+        return self._process.pid
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.returncode is None
+
+    def signal(self, number: int) -> None:
+        """Send a signal; a child that has ended is left alone."""
+        if self._process is not None and self._process.returncode is None:
+            self._process.send_signal(number)
+
+    async def wait(self, within: float) -> int:
+        """Exit code, once it ended by itself; TimeoutError otherwise."""
+        assert self._process is not None
+        code = await asyncio.wait_for(self._process.wait(), within)
+        if self._reader is not None:
+            await self._reader
+        return code
+
+    async def stop(self) -> int:
+        """SIGTERM, then SIGKILL if it does not drain in time; the exit code."""
+        self.signal(signal.SIGTERM)
+        try:
+            return await self.wait(STOP_TIMEOUT)
+        except TimeoutError:
+            self.signal(signal.SIGKILL)
+            return await self.wait(STOP_TIMEOUT)
+
+    def result(self) -> Record:
+        """The summary it wrote; StartupError with its last words where there is none."""
+        try:
+            loaded: Record = json.loads(self._result.read_text())
+        except (OSError, ValueError):
+            raise StartupError(self._explain("wrote no summary")) from None
+        return loaded
+
+    async def _read(self) -> None:
+        assert self._process is not None
+        assert self._process.stdout is not None
+        async for raw in self._process.stdout:
+            line = raw.decode("utf-8", "replace").rstrip()
+            self._lines.append(line)
+            self._take(line)
+        if not self._started.done():
+            await self._process.wait()
+            self._started.set_exception(StartupError(self._explain("ended before it started")))
+
+    def _take(self, line: str) -> None:
+        try:
+            record = json.loads(line)
+        except ValueError:
+            return
+        if not isinstance(record, dict):
+            return
+        event = record.get("event")
+        if event == "started" and not self._started.done():
+            self._started.set_result(record)
+        elif event == "report":
+            self.report = record
+            if self.on_report is not None:
+                self.on_report()
+
+    def _explain(self, what: str) -> str:
+        code = None if self._process is None else self._process.returncode
+        said = "\n  ".join(self._lines) or "(nothing)"
+        return f"streamd {self.role} {what} (exit code {code}); it said:\n  {said}"
