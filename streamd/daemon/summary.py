@@ -1,0 +1,123 @@
+"""The flat result keys of the daemons: one place for their names and definitions.
+
+Units are in the names. None ("n/a") stands for a value that does not exist in
+this run, never 0. Definitions: specification of metrics, sections 1 to 3.
+"""
+
+from typing import Any
+
+from streamd.io.net import EndpointStats
+from streamd.qoe.freeze import FreezeDetector
+from streamd.qoe.samples import Samples
+from streamd.session.sender import SenderSession
+from streamd.session.stats import ReceiverStats, SenderStats
+
+Summary = dict[str, Any]
+
+
+def ratio(part: float, whole: float) -> float | None:
+    """None where there is nothing to take a share of."""
+    return part / whole if whole else None
+
+
+def rate_bps(payload_bytes: int, packets: int, ip_overhead: int, seconds: float) -> float:
+    """Wire rate: IP + UDP headers included; 0 in a window without length."""
+    return 8 * (payload_bytes + packets * ip_overhead) / seconds if seconds > 0 else 0.0
+
+
+def percentiles(prefix: str, samples: Samples, *shares: int) -> Summary:
+    """`{prefix}_p50_s` and so on."""
+    return {f"{prefix}_p{share}_s": samples.percentile(share) for share in shares}
+
+
+def ce_ratio(by_codepoint: list[int]) -> float | None:
+    """CE over everything that arrived ECN-capable (metrics 1.5)."""
+    return ratio(by_codepoint[3], sum(by_codepoint[1:]))
+
+
+def sender_summary(
+    session: SenderSession, endpoint: EndpointStats, *, ip_overhead: int, now: float
+) -> Summary:
+    """Everything a sender can tell at time `now`."""
+    stats = session.stats
+    controller = session.controller_stats()
+    lost, sent = session.network_loss(now=now)
+    seconds = sender_seconds(stats, now)
+    return {
+        "duration_s": seconds,
+        "tx_bps": rate_bps(stats.bytes, stats.packets, ip_overhead, seconds),
+        "target_bps": controller.target_bps,
+        "packets_count": stats.packets,
+        "bytes_count": stats.bytes,
+        "retransmitted_packets_count": stats.retransmitted_packets,
+        "discarded_packets_count": stats.discarded_packets,
+        "loss_ratio": ratio(lost, sent),
+        "sender_loss_ratio": ratio(controller.bytes_lost, stats.bytes),
+        "ce_ratio": ce_ratio(stats.ecn_acked),
+        "bleached_ratio": ratio(stats.ecn_acked[0], sum(stats.ecn_acked)),
+        **percentiles("rtt", stats.rtt, 50, 95),
+        **percentiles("queue_delay_est", stats.queue_delay, 50, 95),
+        "frames_encoded_count": stats.frames_key + stats.frames_delta,
+        "frames_dropped_by_encoder_count": stats.frames_dropped_by_encoder,
+        "keyframes_count": stats.frames_key,
+        "keyframe_requests_count": dict(stats.keyframe_requests),
+        "feedback_reports_count": stats.feedback_reports,
+        "feedback_ignored_count": dict(stats.feedback_ignored),
+        "invalid_datagrams_count": dict(stats.invalid),
+        "circuit_breaker_count": stats.breaker_trips,
+        "send_dropped_count": endpoint.send_dropped,
+        "kernel_drops_count": endpoint.kernel_drops,
+    }
+
+
+def sender_seconds(stats: SenderStats, now: float) -> float:
+    """From the first frame to the end of the source, or to now."""
+    if stats.started_at is None:
+        return 0.0
+    return (stats.ended_at if stats.ended_at is not None else now) - stats.started_at
+
+
+def receiver_summary(
+    stats: ReceiverStats,
+    freezes: FreezeDetector,
+    endpoint: EndpointStats,
+    *,
+    ip_overhead: int,
+) -> Summary:
+    """Everything a receiver can tell."""
+    seconds = receiver_seconds(stats)
+    return {
+        "duration_s": seconds,
+        "rx_bps": rate_bps(stats.bytes, stats.packets, ip_overhead, seconds),
+        "packets_count": stats.packets,
+        "bytes_count": stats.bytes,
+        "duplicate_packets_count": stats.duplicates,
+        "reordered_packets_count": stats.reordered,
+        "ce_ratio": ce_ratio(stats.ecn),
+        "ecn_packets_count": dict(zip(("not_ect", "ect1", "ect0", "ce"), stats.ecn, strict=True)),
+        "ecn_unknown_packets_count": stats.ecn_unknown,
+        "frames_completed_count": stats.frames_completed,
+        "frames_decoded_count": stats.frames_decoded,
+        "frames_lost_count": stats.frames_lost,
+        "frames_skipped_count": stats.frames_skipped,
+        "frames_undecodable_count": stats.frames_undecodable,
+        "late_fragments_count": stats.late_fragments,
+        "keyframe_requests_count": stats.keyframe_requests,
+        **percentiles("inter_frame", stats.inter_frame, 50, 95),
+        **percentiles("frame_latency", stats.frame_latency, 50, 95, 99),
+        "freeze_count": freezes.freeze_count,
+        "freeze_s": freezes.freeze_duration,
+        "freeze_rule": freezes.mode,
+        "jitter_s": stats.jitter,
+        "streams_count": stats.streams,
+        "feedback_reports_count": stats.feedback_reports,
+        "invalid_datagrams_count": dict(stats.invalid),
+        "kernel_drops_count": endpoint.kernel_drops,
+    }
+
+
+def receiver_seconds(stats: ReceiverStats) -> float:
+    """From the first packet to the last."""
+    if stats.first_arrival is None or stats.last_arrival is None:
+        return 0.0
+    return stats.last_arrival - stats.first_arrival

@@ -1,0 +1,108 @@
+"""The frame clock: captures, encodes and queues one picture per tick.
+
+Ticks lie on a fixed schedule (start + k/fps). A picture is read ahead of its
+tick, so that decoding a file is not charged to capture; encoding runs in one
+worker thread and the packet loop goes on meanwhile. A tick that comes while the
+last picture is still being encoded is skipped and counted: a slow encoder
+lowers the frame rate, it never builds a queue.
+"""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from streamd.clock import Clock
+from streamd.io.pump import Pump
+from streamd.io.timer import DeadlineTimer
+from streamd.media.model import EncodedFrame, FrameSource, Picture, VideoEncoder
+from streamd.session.sender import FramePlan, SenderSession
+
+T = TypeVar("T")
+
+
+class FrameClock:
+    """Drives source and encoder; `run` ends when the source does or `stop` is called."""
+
+    def __init__(
+        self,
+        source: FrameSource,
+        encoder: VideoEncoder,
+        session: SenderSession,
+        pump: Pump,
+        clock: Clock,
+    ) -> None:
+        self._source = source
+        self._encoder = encoder
+        self._session = session
+        self._pump = pump
+        self._clock = clock
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="encoder")
+        self._tick = asyncio.Event()
+        self._timer = DeadlineTimer(
+            asyncio.get_running_loop(), clock, lambda _now: self._tick.set()
+        )
+        self._stopping = False
+        self.skipped = 0
+        """Ticks without a picture because the encoder was still busy."""
+        self.encode_seconds = 0.0
+        self.encoded = 0
+
+    def stop(self) -> None:
+        """End after the present frame."""
+        self._stopping = True
+        self._tick.set()
+
+    async def run(self) -> None:
+        """Until the source ends. Whatever the codec raises comes out here."""
+        period = 1.0 / self._source.fps
+        start = self._clock.now()
+        tick = 0
+        try:
+            picture = await self._call(self._source.read)
+            while True:
+                await self._wait_until(start + tick * period)
+                if self._stopping:
+                    return
+                await self._one_frame(picture, max(start + tick * period, start))
+                picture = await self._call(self._source.read)
+                late = int((self._clock.now() - start) / period) - tick
+                self.skipped += max(0, late)
+                tick += 1 + max(0, late)
+        except EOFError:
+            return
+        finally:
+            self._timer.arm(None)
+            self._executor.shutdown(wait=True)
+
+    async def _one_frame(self, picture: Picture, captured_at: float) -> None:
+        plan = self._session.next_frame(now=self._clock.now())
+        begin = self._clock.now()
+        encoded = await self._call(lambda: self._encode(picture, plan))
+        now = self._clock.now()
+        self.encode_seconds += now - begin
+        frame = None
+        if encoded is not None:
+            self.encoded += 1
+            frame = EncodedFrame(encoded[0], encoded[1], captured_at, now - begin)
+        self._session.handle_frame(frame, now=now)
+        self._pump.wake()
+
+    def _encode(self, picture: Picture, plan: FramePlan) -> tuple[bytes, bool] | None:
+        return self._encoder.encode(picture, target_bps=plan.target_bps, keyframe=plan.keyframe)
+
+    async def _call(self, work: Callable[[], T]) -> T:
+        """In the worker thread; inline where that is cheaper than the hand-over."""
+        if self._encoder.inline:
+            return work()
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._executor, work)
+
+    async def _wait_until(self, deadline: float) -> None:
+        self._tick.clear()
+        if self._stopping or self._clock.now() >= deadline:
+            return
+        self._timer.arm(deadline)
+        await self._tick.wait()
+
+
