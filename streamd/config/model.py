@@ -6,6 +6,7 @@ is a table in a file, two underscores in a variable and a dot in a flag. The sec
 against its own dataclass (`streamd.config.load`).
 """
 
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -27,7 +28,7 @@ from streamd.config.fields import (
     Size2D,
 )
 from streamd.config.plugins import CONTROLLERS, QUEUES
-from streamd.config.units import Capacity, FrameSize, HostPort
+from streamd.config.units import Capacity, HostPort
 from streamd.ecn import Ecn, from_name
 from streamd.errors import ConfigError
 from streamd.link.queue import QueueSpec
@@ -94,6 +95,10 @@ class DaemonConfig(BaseModel):
         if isinstance(value, bool) and cls.model_fields[info.field_name].annotation is not bool:
             raise ValueError("true and false have no meaning here")
         return value
+
+    def choices(self) -> Iterator[tuple[str, Callable[[], object]]]:
+        """By key: calls that raise ConfigError when a plug-in chosen by that key is no good."""
+        return iter(())
 
 
 class SenderConfig(DaemonConfig):
@@ -181,6 +186,10 @@ class SenderConfig(DaemonConfig):
             )
         return self
 
+    def choices(self) -> Iterator[tuple[str, Callable[[], object]]]:
+        yield "controller", self.controller_choice
+        yield "ecn", self.ecn_codepoint
+
     def limits(self) -> Limits:
         """Bounds of the stream's media rate."""
         start = self.start_rate or min(max(DEFAULT_START_BPS, self.min_rate), self.max_rate)
@@ -200,7 +209,7 @@ class SenderConfig(DaemonConfig):
         mode = self.ecn or spec.ecn_modes[0]
         if mode not in spec.ecn_modes:
             modes = ", ".join(spec.ecn_modes)
-            raise ConfigError(f"ecn: controller {spec.name!r} cannot use {mode}, only {modes}")
+            raise ConfigError(f"controller {spec.name!r} cannot use {mode}, only {modes}")
         return from_name(mode)
 
 
@@ -290,6 +299,10 @@ class BottleneckConfig(DaemonConfig):
         description="Parameters of queue disciplines, by name.",
     )
 
+    def choices(self) -> Iterator[tuple[str, Callable[[], object]]]:
+        yield "queue", lambda: self.queue_choice("uplink")
+        yield "downlink_queue", lambda: self.queue_choice("downlink")
+
     def queue_choice(self, direction: Literal["uplink", "downlink"]) -> tuple[QueueSpec, Any]:
         """The queue discipline of a direction and its parameters."""
         own = self.downlink_queue if direction == "downlink" else None
@@ -317,15 +330,3 @@ def plain_fields(model: type[DaemonConfig]) -> dict[str, Any]:
         for name, field in model.model_fields.items()
         if name not in ("cc", "queues")
     }
-
-
-__all__ = [
-    "ROLES",
-    "BottleneckConfig",
-    "DaemonConfig",
-    "FrameSize",
-    "ReceiverConfig",
-    "SenderConfig",
-    "key_of",
-    "plain_fields",
-]
