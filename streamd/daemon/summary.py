@@ -6,6 +6,7 @@ this run, never 0. Definitions: specification of metrics, sections 1 to 3.
 
 from typing import Any
 
+from streamd.datagram import Address
 from streamd.io.net import EndpointStats
 from streamd.qoe.freeze import FreezeDetector
 from streamd.qoe.samples import Samples
@@ -18,6 +19,13 @@ Summary = dict[str, Any]
 def ratio(part: float, whole: float) -> float | None:
     """None where there is nothing to take a share of."""
     return part / whole if whole else None
+
+
+def ip_overhead(address: Address | None) -> int:
+    """IP + UDP header bytes towards an address: 28 (IPv4, also IPv4-mapped) or 48 (IPv6)."""
+    if address is None or ":" not in str(address[0]) or str(address[0]).startswith("::ffff:"):
+        return 28
+    return 48
 
 
 def rate_bps(payload_bytes: int, packets: int, ip_overhead: int, seconds: float) -> float:
@@ -54,7 +62,6 @@ def sender_summary(
         "loss_ratio": ratio(lost, sent),
         "sender_loss_ratio": ratio(controller.bytes_lost, stats.bytes),
         "ce_ratio": ce_ratio(stats.ecn_acked),
-        "bleached_ratio": ratio(stats.ecn_acked[0], sum(stats.ecn_acked)),
         **percentiles("rtt", stats.rtt, 50, 95),
         **percentiles("queue_delay_est", stats.queue_delay, 50, 95),
         "frames_encoded_count": stats.frames_key + stats.frames_delta,

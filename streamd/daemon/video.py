@@ -104,5 +104,3 @@ class FrameClock:
             return
         self._timer.arm(deadline)
         await self._tick.wait()
-
-

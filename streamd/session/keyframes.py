@@ -1,7 +1,7 @@
 """When to ask the encoder for a key frame.
 
 Requests are remembered until one key frame answers them all; two key frames are
-never asked for within `MIN_INTERVAL`. A loss epoch is answered `LOSS_DELAY`
+never asked for within `min_interval`. A loss epoch is answered `LOSS_DELAY`
 after it was noticed, so that the burst it belongs to is over and retransmission
 has had its chance. Source: "Fake It No More", section 2.3; specification of
 the BW tool's video mode.
@@ -14,9 +14,16 @@ LOSS_DELAY = 0.1
 class KeyframePolicy:
     """Collects requests by cause; asked once per frame."""
 
-    def __init__(self, *, on_target: bool = True, on_loss: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        on_target: bool = True,
+        on_loss: bool = True,
+        min_interval: float = MIN_INTERVAL,
+    ) -> None:
         self._on_target = on_target
         self._on_loss = on_loss
+        self._min_interval = min_interval
         self._due: dict[str, float] = {}
         self._last: float | None = None
         self.taken: dict[str, int] = {"target": 0, "loss": 0, "receiver": 0}
@@ -35,7 +42,7 @@ class KeyframePolicy:
 
     def take(self, now: float) -> bool:
         """Whether the next frame shall be a key frame."""
-        if self._last is not None and now - self._last < MIN_INTERVAL:
+        if self._last is not None and now - self._last < self._min_interval:
             return False
         if not any(due <= now for due in self._due.values()):
             return False

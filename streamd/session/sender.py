@@ -32,7 +32,7 @@ from streamd.session.events import (
 )
 from streamd.session.feedback_input import FeedbackInput
 from streamd.session.history import SentHistory
-from streamd.session.keyframes import KeyframePolicy
+from streamd.session.keyframes import MIN_INTERVAL, KeyframePolicy
 from streamd.session.packetize import Packetizer, StreamIdentity
 from streamd.session.queue import PacketQueue
 from streamd.session.rtcp import SenderRtcp
@@ -62,6 +62,7 @@ class SenderOptions:
     retransmissions: int = 3
     keyframe_on_target: bool = True
     keyframe_on_loss: bool = True
+    keyframe_interval: float = MIN_INTERVAL
     breaker: bool = True
     """False for a rate fixed by the user."""
     quantum: float = QUANTUM
@@ -94,7 +95,9 @@ class SenderSession:
         self._history = SentHistory(ssrc)
         self._breaker = CircuitBreaker(minimum_bps=options.limits.min_bps, enabled=options.breaker)
         self._keyframes = KeyframePolicy(
-            on_target=options.keyframe_on_target, on_loss=options.keyframe_on_loss
+            on_target=options.keyframe_on_target,
+            on_loss=options.keyframe_on_loss,
+            min_interval=options.keyframe_interval,
         )
         self._peer = PeerLatch(options.peer)
         self._rtcp = SenderRtcp(
@@ -165,10 +168,9 @@ class SenderSession:
     def peer(self) -> Address | None:
         return self._peer.address
 
-    @property
-    def queue_delay(self) -> float:
-        """The controller's present estimate of the network queue (s); 0 while it has none."""
-        return self.controller_stats().queue_delay or 0.0
+    def limited(self, rate_bps: float) -> float:
+        """A media rate after the circuit breaker."""
+        return self._breaker.apply(rate_bps)
 
     def controller_stats(self) -> ControllerStats:
         return self._controller.stats(self._ssrc)

@@ -1,0 +1,214 @@
+"""`streamd sender`: wiring of source, encoder, session and socket."""
+
+import asyncio
+import math
+import random
+
+import structlog
+
+from streamd.clock import Clock
+from streamd.config.model import SenderConfig
+from streamd.daemon.figures import Interval
+from streamd.daemon.peers import PeerName
+from streamd.daemon.summary import Summary, ip_overhead, ratio, sender_summary
+from streamd.daemon.video import FrameClock
+from streamd.io.net import Endpoint, Network, UdpOptions
+from streamd.io.pump import Pump
+from streamd.media.factory import SYNTHETIC, open_encoder, open_source
+from streamd.media.model import FrameSource, VideoEncoder
+from streamd.session.events import (
+    Event,
+    PeerChanged,
+    PeerHeard,
+    PeerSilent,
+    RateLimited,
+    SessionClosed,
+)
+from streamd.session.packetize import PAYLOAD_TYPES, StreamIdentity
+from streamd.session.sender import SenderOptions, SenderSession
+from streamd.wire import bwtool
+
+log = structlog.get_logger("sender")
+
+
+class SenderDaemon:
+    """One stream to one peer, until the source ends or it is told to stop."""
+
+    def __init__(
+        self, config: SenderConfig, *, clock: Clock, rng: random.Random, network: Network
+    ) -> None:
+        """Opens source and codec: StartupError or ConfigError when they cannot be had."""
+        self._config = config
+        self._clock = clock
+        self._network = network
+        self._rng = rng
+        self._peer = PeerName(config.peer)
+        self.source: FrameSource = open_source(
+            config.source, fps=config.fps, size=config.frame_size, loop=config.loop
+        )
+        self.codec = SYNTHETIC if config.source == SYNTHETIC else config.codec
+        limits = config.limits()
+        self.encoder: VideoEncoder = open_encoder(
+            self.codec,
+            self.source,
+            start_bps=limits.start_bps,
+            max_bps=limits.max_bps,
+            keyframe_factor=config.keyframe_factor,
+            size_deviation=config.size_variation,
+            rng=random.Random(rng.random()),
+        )
+        self._interval = Interval()
+        self._closed = asyncio.Event()
+        self.session: SenderSession
+        self.endpoint: Endpoint
+        self.pump: Pump
+        self.frames: FrameClock
+
+    async def open(self) -> None:
+        """Resolve the peer, bind the socket, build the session. StartupError if that fails."""
+        config = self._config
+        address = await self._peer.resolve()
+        local = config.local_address(address)
+        self.endpoint = self._network.open_udp(
+            local, options=UdpOptions(receive_buffer=config.receive_buffer, gso=config.offload)
+        )
+        now = self._clock.now()
+        spec, parameters = config.controller_choice()
+        controller = spec.build(
+            parameters,
+            ecn=config.ecn_codepoint(),
+            rng=random.Random(self._rng.random()),
+            now=now,
+        )
+        self.controller_name = spec.name
+        self.session = SenderSession(
+            self._options(self.endpoint.to_peer(address)),
+            controller,
+            now=now,
+            unix_offset=self._clock.unix() - now,
+        )
+        loop = asyncio.get_running_loop()
+        self.pump = Pump(self.session, self.endpoint, self._clock, loop, self._on_event)
+        self.frames = FrameClock(self.source, self.encoder, self.session, self.pump, self._clock)
+
+    def _options(self, peer: tuple[object, ...]) -> SenderOptions:
+        config = self._config
+        return SenderOptions(
+            identity=self._identity(),
+            limits=config.limits(),
+            peer=peer,
+            bwtool=config.profile == "bw-tool",
+            max_payload=config.mss,
+            retransmissions=config.max_retransmissions if config.retransmissions else 0,
+            keyframe_on_target="target" in config.keyframe_on,
+            keyframe_on_loss="loss" in config.keyframe_on,
+            keyframe_interval=config.keyframe_interval,
+            breaker=config.rate is None,
+            quantum=config.pacing_quantum,
+        )
+
+    def _identity(self) -> StreamIdentity:
+        rng, synthetic = self._rng, self.codec == SYNTHETIC
+        if self._config.profile == "bw-tool":
+            return StreamIdentity(
+                bwtool.MEDIA_SSRC,
+                bwtool.PAYLOAD_TYPE,
+                first_timestamp=-int(self._clock.now() * 90_000),
+                video_extension=not synthetic,
+            )
+        return StreamIdentity(
+            rng.getrandbits(32),
+            PAYLOAD_TYPES[self.codec],
+            first_seq=rng.getrandbits(16),
+            first_timestamp=rng.getrandbits(32),
+        )
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Stream until the source ends or `stop` is set, then drain and say BYE."""
+        self.pump.start()
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                stream = tasks.create_task(self.frames.run())
+                stopper = tasks.create_task(self._stop_frames(stop))
+                await stream
+                stopper.cancel()
+            self.session.close(now=self._clock.now())
+            self.pump.wake()
+            await self._closed.wait()
+        finally:
+            self.pump.stop()
+            self.endpoint.close()
+            self.encoder.close()
+            self.source.close()
+            self._peer.close()
+
+    async def _stop_frames(self, stop: asyncio.Event) -> None:
+        await stop.wait()
+        self.frames.stop()
+
+    def report(self) -> Summary:
+        """The periodic line of the video paper's section 3.3: figures since the last one."""
+        now = self._clock.now()
+        stats, controller = self.session.stats, self.session.controller_stats()
+        overhead = ip_overhead(self.session.peer)
+        acked = sum(stats.ecn_acked[1:])
+        part = self._interval.step(
+            now,
+            wire=stats.bytes + overhead * stats.packets,
+            bytes=stats.bytes,
+            lost=controller.bytes_lost,
+            ce=stats.ecn_acked[3],
+            ect=acked,
+        )
+        return {
+            "tx_bps": 8 * part["wire"] / part["seconds"] if part["seconds"] else 0.0,
+            "rtt_ms": _ms(controller.srtt),
+            "queue_delay_ms": _ms(controller.queue_delay),
+            "sender_loss_ratio": ratio(part["lost"], part["bytes"]),
+            "ce_ratio": ratio(part["ce"], part["ect"]),
+            "target_bps": self.session.limited(controller.target_bps),
+            "cwnd_bytes": controller.cwnd_bytes,
+            "in_flight_bytes": controller.bytes_in_flight,
+            "frames": stats.frames_key + stats.frames_delta,
+            "keyframes": stats.frames_key,
+        }
+
+    def summary(self) -> Summary:
+        """Everything about the whole run."""
+        frames = self.frames
+        return {
+            "role": "sender",
+            "controller": self.controller_name,
+            "codec": self.codec,
+            "ecn": self._config.ecn_codepoint().name.lower(),
+            **sender_summary(
+                self.session,
+                self.endpoint.stats,
+                ip_overhead=ip_overhead(self.session.peer),
+                now=self._clock.now(),
+            ),
+            "frames_skipped_count": frames.skipped,
+            "encode_mean_s": ratio(frames.encode_seconds, frames.encoded),
+        }
+
+    def _on_event(self, event: Event) -> None:
+        if isinstance(event, PeerSilent):
+            log.warning("feedback_missing", seconds=round(event.seconds, 3))
+            self._peer.look_again(self._moved)
+        elif isinstance(event, PeerHeard):
+            log.info("feedback_back")
+            self._peer.stop_looking()
+        elif isinstance(event, PeerChanged):
+            log.info("peer_changed", peer=str(event.address))
+        elif isinstance(event, RateLimited):
+            log.warning("rate_limited", limit_bps=event.limit_bps)
+        elif isinstance(event, SessionClosed):
+            self._closed.set()
+
+    def _moved(self, address: tuple[object, ...]) -> None:
+        self.session.set_peer(self.endpoint.to_peer(address))
+        self.pump.wake()
+
+
+def _ms(seconds: float | None) -> float | None:
+    return None if seconds is None or math.isinf(seconds) else round(seconds * 1000, 3)
