@@ -13,6 +13,7 @@ packets in sequence (RFC 3550 appendix A.1), so a stray datagram starts nothing.
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 from streamd.datagram import Address, Datagram, Transmit
 from streamd.ecn import NOT_ECT
@@ -29,7 +30,7 @@ from streamd.session.events import (
     SessionClosed,
     StreamStarted,
 )
-from streamd.session.feedback import FeedbackGenerator
+from streamd.session.feedback import BW_TOOL_PROFILE, DEFAULT_PROFILE, FeedbackGenerator
 from streamd.session.frames import Frame
 from streamd.session.packetize import PAYLOAD_TYPES
 from streamd.session.receiver_rtcp import ReceiverRtcp
@@ -62,6 +63,7 @@ class ReceiverOptions:
     cname: str = "streamd"
     bwtool: bool = False
     request_keyframes: bool = True
+    freeze_rule: Literal["webrtc", "formula"] = "webrtc"
 
 
 class ReceiverSession:
@@ -70,14 +72,14 @@ class ReceiverSession:
     def __init__(
         self,
         options: ReceiverOptions,
-        feedback: FeedbackGenerator,
         *,
         now: float,
         unix_offset: float,
     ) -> None:
         """`unix_offset`: Unix time minus session time (s)."""
         self._options = options
-        self._feedback = feedback
+        self._profile = BW_TOOL_PROFILE if options.bwtool else DEFAULT_PROFILE
+        self._feedback = FeedbackGenerator(self._profile)
         self._unix_offset = unix_offset
         self._peer = PeerLatch(options.peer)
         self._rtcp = ReceiverRtcp(options.ssrc, cname=options.cname, bwtool=options.bwtool, now=now)
@@ -94,7 +96,7 @@ class ReceiverSession:
         self._last_feedback = now - KEEPALIVE_INTERVAL
         self._closed = False
         self.stats = ReceiverStats()
-        self.freezes = FreezeDetector()
+        self.freezes = FreezeDetector(mode=options.freeze_rule)
 
     # --- the network's side -----------------------------------------------------------------
 
@@ -258,7 +260,7 @@ class ReceiverSession:
     def _begin(self, ssrc: int, payload_type: int, first_seq: int, now: float) -> None:
         if self._stream is not None:
             self._retire(self._stream)
-        self._feedback.reset()
+        self._feedback = FeedbackGenerator(self._profile)
         self._stream = IncomingStream(ssrc, first_seq, self.stats)
         self.stats.streams += 1
         if self.stats.first_arrival is None:
@@ -316,14 +318,12 @@ class ReceiverSession:
             self._events.append(FrameReady(number, frame.data(), frame.keyframe, now, captured))
 
     def _report(self, now: float) -> None:
-        lists = self._feedback.poll_report(now=now)
-        if not lists:
-            return
-        data = self._rtcp.feedback(lists, now)
-        self._last_feedback = now
-        self.stats.feedback_reports += 1
-        self.stats.feedback_bytes += len(data)
-        self._out.append(data)
+        while lists := self._feedback.poll_report(now=now):
+            data = self._rtcp.feedback(lists, now)
+            self._last_feedback = now
+            self.stats.feedback_reports += 1
+            self.stats.feedback_bytes += len(data)
+            self._out.append(data)
 
     def _housekeep(self, now: float) -> None:
         """What may be late by a few hundredths of a second."""

@@ -1,0 +1,104 @@
+"""Decoding: frames in order through one worker thread, results back to the session.
+
+The queue is bounded. When decoding cannot keep up, the newest frame is refused
+like a damaged one: the session then waits for the next key frame instead of
+falling further and further behind.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import structlog
+
+from streamd.clock import Clock
+from streamd.errors import MediaError
+from streamd.media.factory import open_decoder
+from streamd.media.model import Picture, VideoDecoder
+from streamd.session.events import FrameReady
+from streamd.session.receiver import ReceiverSession
+
+log = structlog.get_logger("decoder")
+
+BACKLOG = 64
+"""Frames that may wait for the decoder: two seconds at 30 per second."""
+
+
+class DecodePump:
+    """One decoder, replaced when the stream's codec changes."""
+
+    def __init__(self, session: ReceiverSession, clock: Clock, *, enabled: bool) -> None:
+        """`enabled` False: frames are only counted as decoded, for measurements without video."""
+        self._session = session
+        self._clock = clock
+        self._enabled = enabled
+        self._decoder: VideoDecoder | None = None
+        self._codec: str | None = None
+        self._queue: asyncio.Queue[FrameReady | None] = asyncio.Queue(BACKLOG)
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="decoder")
+        self.refused = 0
+        """Frames the decoder had no time for."""
+        self.errors = 0
+        """Frames the decoder found damaged."""
+
+    @property
+    def codec(self) -> str:
+        """The codec in use; empty before the first stream."""
+        return self._codec or ""
+
+    def use(self, codec: str) -> None:
+        """Frames from here on are of this codec. StartupError if it cannot be decoded."""
+        if self._enabled:
+            self._close_decoder()
+            self._decoder = open_decoder(codec)
+        self._codec = codec
+
+    def put(self, frame: FrameReady) -> None:
+        """Decode this frame when its turn comes."""
+        decoder = self._decoder
+        if decoder is None or decoder.inline:
+            pictures = 1 if decoder is None else len(self._decode(decoder, frame.data))
+            self._session.handle_decoded(frame.frame_no, pictures, now=self._clock.now())
+            return
+        try:
+            self._queue.put_nowait(frame)
+        except asyncio.QueueFull:
+            self.refused += 1
+            self._session.handle_decoded(frame.frame_no, 0, now=self._clock.now())
+
+    def finish(self) -> None:
+        """No more frames: `run` ends after the last one."""
+        if self._queue.full():
+            self._queue.get_nowait()
+            self.refused += 1
+        self._queue.put_nowait(None)
+
+    async def run(self) -> None:
+        """Until `finish`."""
+        loop = asyncio.get_running_loop()
+        try:
+            while (frame := await self._queue.get()) is not None:
+                decoder = self._decoder
+                if decoder is None:
+                    continue
+                pictures = await loop.run_in_executor(
+                    self._executor, self._decode, decoder, frame.data
+                )
+                now = self._clock.now()
+                self._session.handle_decoded(frame.frame_no, len(pictures), now=now)
+        finally:
+            self._executor.shutdown(wait=True)
+            self._close_decoder()
+
+    def _decode(self, decoder: VideoDecoder, data: bytes) -> Sequence[Picture]:
+        try:
+            return decoder.decode(data)
+        except MediaError as error:
+            self.errors += 1
+            log.debug("frame_damaged", error=str(error))
+            return ()
+
+    def _close_decoder(self) -> None:
+        if self._decoder is not None:
+            self._decoder.close()
+            self._decoder = None

@@ -1,0 +1,168 @@
+"""`streamd receiver`: wiring of socket, session and decoder."""
+
+import asyncio
+import random
+
+import structlog
+
+from streamd.clock import Clock
+from streamd.config.model import ReceiverConfig
+from streamd.daemon.decoding import DecodePump
+from streamd.daemon.figures import Interval
+from streamd.daemon.peers import PeerName
+from streamd.daemon.summary import Summary, ip_overhead, ratio, receiver_summary
+from streamd.datagram import Address
+from streamd.io.net import Endpoint, Network, UdpOptions
+from streamd.io.pump import Pump
+from streamd.session.events import (
+    Event,
+    FrameReady,
+    PeerChanged,
+    PeerClosed,
+    PeerHeard,
+    PeerSilent,
+    SessionClosed,
+    StreamStarted,
+)
+from streamd.session.packetize import PAYLOAD_TYPES
+from streamd.session.receiver import ReceiverOptions, ReceiverSession
+from streamd.wire import bwtool
+
+log = structlog.get_logger("receiver")
+
+CODECS = {number: codec for codec, number in PAYLOAD_TYPES.items()}
+
+
+class ReceiverDaemon:
+    """Receives one stream at a time until it is told to stop."""
+
+    def __init__(
+        self, config: ReceiverConfig, *, clock: Clock, rng: random.Random, network: Network
+    ) -> None:
+        self._config = config
+        self._clock = clock
+        self._network = network
+        self._rng = rng
+        self._bwtool = config.profile == "bw-tool"
+        self._peer = PeerName(config.peer) if config.peer else None
+        self._interval = Interval()
+        self.session: ReceiverSession
+        self.endpoint: Endpoint
+        self.pump: Pump
+        self.decoder: DecodePump
+
+    async def open(self) -> None:
+        """Bind the socket, build the session. StartupError if that fails."""
+        config = self._config
+        self.endpoint = self._network.open_udp(
+            (config.listen.host, config.listen.port),
+            options=UdpOptions(
+                receive_buffer=config.receive_buffer, gro=None if config.offload else False
+            ),
+        )
+        peer: Address | None = None
+        if self._peer is not None:
+            peer = self.endpoint.to_peer(await self._peer.resolve())
+        now = self._clock.now()
+        types = {bwtool.PAYLOAD_TYPE} if self._bwtool else set(PAYLOAD_TYPES.values())
+        self.session = ReceiverSession(
+            ReceiverOptions(
+                ssrc=bwtool.RTCP_SENDER_SSRC if self._bwtool else self._rng.getrandbits(32),
+                payload_types=frozenset(types),
+                peer=peer,
+                bwtool=self._bwtool,
+                freeze_rule=config.freeze_rule,
+            ),
+            now=now,
+            unix_offset=self._clock.unix() - now,
+        )
+        loop = asyncio.get_running_loop()
+        self.pump = Pump(self.session, self.endpoint, self._clock, loop, self._on_event)
+        self.decoder = DecodePump(self.session, self._clock, enabled=config.decode)
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Receive until `stop` is set; frames already complete are still decoded."""
+        self.pump.start()
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self.decoder.run())
+                await stop.wait()
+                self.decoder.finish()
+            self.session.close(now=self._clock.now())
+            self.pump.wake()
+        finally:
+            self.pump.stop()
+            self.endpoint.close()
+            if self._peer is not None:
+                self._peer.close()
+
+    def report(self) -> Summary:
+        """The periodic line: figures since the last one."""
+        now = self._clock.now()
+        stats = self.session.stats
+        overhead = ip_overhead(self.session.peer)
+        part = self._interval.step(
+            now,
+            wire=stats.bytes + overhead * stats.packets,
+            frames=stats.frames_decoded,
+            ce=stats.ecn[3],
+            ect=sum(stats.ecn[1:]),
+        )
+        seconds = part["seconds"]
+        latency = stats.frame_latency.percentile(50)
+        return {
+            "rx_bps": 8 * part["wire"] / seconds if seconds else 0.0,
+            "frames_per_second": part["frames"] / seconds if seconds else 0.0,
+            "ce_ratio": ratio(part["ce"], part["ect"]),
+            "frames_decoded": stats.frames_decoded,
+            "frames_lost": stats.frames_lost + stats.frames_skipped + stats.frames_undecodable,
+            "freezes": self.session.freezes.freeze_count,
+            "freeze_s": self.session.freezes.freeze_duration,
+            "frame_latency_p50_ms": None if latency is None else round(latency * 1000, 3),
+        }
+
+    def summary(self) -> Summary:
+        """Everything about the whole run."""
+        return {
+            "role": "receiver",
+            "codec": self.decoder.codec,
+            **receiver_summary(
+                self.session.stats,
+                self.session.freezes,
+                self.endpoint.stats,
+                ip_overhead=ip_overhead(self.session.peer),
+            ),
+            "frames_refused_count": self.decoder.refused,
+            "frames_damaged_count": self.decoder.errors,
+        }
+
+    def _on_event(self, event: Event) -> None:
+        if isinstance(event, FrameReady):
+            self.decoder.put(event)
+        elif isinstance(event, StreamStarted):
+            self._stream_started(event)
+        elif isinstance(event, PeerChanged):
+            log.info("peer_changed", peer=str(event.address))
+        elif isinstance(event, PeerSilent):
+            log.warning("media_missing", seconds=round(event.seconds, 3))
+            if self._peer is not None:
+                self._peer.look_again(self._moved)
+        elif isinstance(event, PeerHeard):
+            log.info("media_arrives")
+            if self._peer is not None:
+                self._peer.stop_looking()
+        elif isinstance(event, PeerClosed):
+            log.info("peer_closed")
+        elif isinstance(event, SessionClosed):
+            log.debug("session_closed")
+
+    def _stream_started(self, event: StreamStarted) -> None:
+        codec = self._config.codec
+        if codec == "auto":
+            codec = CODECS[event.payload_type]
+        self.decoder.use(codec)
+        log.info("stream_started", ssrc=f"{event.ssrc:08x}", codec=codec)
+
+    def _moved(self, address: Address) -> None:
+        self.session.set_peer(self.endpoint.to_peer(address))
+        self.pump.wake()
