@@ -1,6 +1,6 @@
 """Decoding: frames in order through one worker thread, results back to the session.
 
-The queue is bounded. When decoding cannot keep up, the newest frame is refused
+At most BACKLOG frames wait. When decoding cannot keep up, the newest is refused
 like a damaged one: the session then waits for the next key frame instead of
 falling further and further behind.
 """
@@ -34,7 +34,7 @@ class DecodePump:
         self._enabled = enabled
         self._decoder: VideoDecoder | None = None
         self._codec: str | None = None
-        self._queue: asyncio.Queue[FrameReady | None] = asyncio.Queue(BACKLOG)
+        self._queue: asyncio.Queue[FrameReady | str | None] = asyncio.Queue()
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="decoder")
         self.refused = 0
         """Frames the decoder had no time for."""
@@ -48,47 +48,49 @@ class DecodePump:
 
     def use(self, codec: str) -> None:
         """Frames from here on are of this codec. StartupError if it cannot be decoded."""
-        if self._enabled:
-            self._close_decoder()
-            self._decoder = open_decoder(codec)
         self._codec = codec
+        if not self._enabled:
+            return
+        if self._decoder is None:
+            self._decoder = open_decoder(codec)
+        else:
+            self._queue.put_nowait(codec)
 
     def put(self, frame: FrameReady) -> None:
         """Decode this frame when its turn comes."""
-        decoder = self._decoder
-        if decoder is None or decoder.inline:
-            pictures = 1 if decoder is None else len(self._decode(decoder, frame.data))
-            self._session.handle_decoded(frame.frame_no, pictures, now=self._clock.now())
-            return
-        try:
+        if not self._enabled:
+            self._session.handle_decoded(frame.frame_no, 1, now=self._clock.now())
+        elif self._decoder is not None and self._decoder.inline and self._queue.empty():
+            self._done(frame, self._decode(self._decoder, frame.data))
+        elif self._queue.qsize() < BACKLOG:
             self._queue.put_nowait(frame)
-        except asyncio.QueueFull:
+        else:
             self.refused += 1
-            self._session.handle_decoded(frame.frame_no, 0, now=self._clock.now())
+            self._done(frame, ())
 
     def finish(self) -> None:
-        """No more frames: `run` ends after the last one."""
-        if self._queue.full():
-            self._queue.get_nowait()
-            self.refused += 1
+        """No more frames: `run` ends after those that wait."""
         self._queue.put_nowait(None)
 
     async def run(self) -> None:
         """Until `finish`."""
         loop = asyncio.get_running_loop()
         try:
-            while (frame := await self._queue.get()) is not None:
-                decoder = self._decoder
-                if decoder is None:
-                    continue
-                pictures = await loop.run_in_executor(
-                    self._executor, self._decode, decoder, frame.data
-                )
-                now = self._clock.now()
-                self._session.handle_decoded(frame.frame_no, len(pictures), now=now)
+            while (item := await self._queue.get()) is not None:
+                if isinstance(item, str):
+                    self._close_decoder()
+                    self._decoder = open_decoder(item)
+                elif self._decoder is not None:
+                    pictures = await loop.run_in_executor(
+                        self._executor, self._decode, self._decoder, item.data
+                    )
+                    self._done(item, pictures)
         finally:
             self._executor.shutdown(wait=True)
             self._close_decoder()
+
+    def _done(self, frame: FrameReady, pictures: Sequence[Picture]) -> None:
+        self._session.handle_decoded(frame.frame_no, len(pictures), now=self._clock.now())
 
     def _decode(self, decoder: VideoDecoder, data: bytes) -> Sequence[Picture]:
         try:

@@ -184,7 +184,7 @@ class SenderDaemon:
             **sender_summary(
                 self.session,
                 self.endpoint.stats,
-                ip_overhead=ip_overhead(self.session.peer),
+                overhead=ip_overhead(self.session.peer),
                 now=self._clock.now(),
             ),
             "frames_skipped_count": frames.skipped,

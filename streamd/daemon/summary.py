@@ -8,6 +8,7 @@ from typing import Any
 
 from streamd.datagram import Address
 from streamd.io.net import EndpointStats
+from streamd.peer import ip_udp_bytes
 from streamd.qoe.freeze import FreezeDetector
 from streamd.qoe.samples import Samples
 from streamd.session.sender import SenderSession
@@ -22,10 +23,8 @@ def ratio(part: float, whole: float) -> float | None:
 
 
 def ip_overhead(address: Address | None) -> int:
-    """IP + UDP header bytes towards an address: 28 (IPv4, also IPv4-mapped) or 48 (IPv6)."""
-    if address is None or ":" not in str(address[0]) or str(address[0]).startswith("::ffff:"):
-        return 28
-    return 48
+    """IP + UDP header bytes towards an address; of IPv4 while there is none."""
+    return 28 if address is None else ip_udp_bytes(address)
 
 
 def rate_bps(payload_bytes: int, packets: int, ip_overhead: int, seconds: float) -> float:
@@ -44,7 +43,7 @@ def ce_ratio(by_codepoint: list[int]) -> float | None:
 
 
 def sender_summary(
-    session: SenderSession, endpoint: EndpointStats, *, ip_overhead: int, now: float
+    session: SenderSession, endpoint: EndpointStats, *, overhead: int, now: float
 ) -> Summary:
     """Everything a sender can tell at time `now`."""
     stats = session.stats
@@ -53,7 +52,7 @@ def sender_summary(
     seconds = sender_seconds(stats, now)
     return {
         "duration_s": seconds,
-        "tx_bps": rate_bps(stats.bytes, stats.packets, ip_overhead, seconds),
+        "tx_bps": rate_bps(stats.bytes, stats.packets, overhead, seconds),
         "target_bps": controller.target_bps,
         "packets_count": stats.packets,
         "bytes_count": stats.bytes,
@@ -89,13 +88,14 @@ def receiver_summary(
     freezes: FreezeDetector,
     endpoint: EndpointStats,
     *,
-    ip_overhead: int,
+    overhead: int,
+    now: float,
 ) -> Summary:
     """Everything a receiver can tell."""
     seconds = receiver_seconds(stats)
     return {
         "duration_s": seconds,
-        "rx_bps": rate_bps(stats.bytes, stats.packets, ip_overhead, seconds),
+        "rx_bps": rate_bps(stats.bytes, stats.packets, overhead, seconds),
         "packets_count": stats.packets,
         "bytes_count": stats.bytes,
         "duplicate_packets_count": stats.duplicates,
@@ -103,6 +103,7 @@ def receiver_summary(
         "ce_ratio": ce_ratio(stats.ecn),
         "ecn_packets_count": dict(zip(("not_ect", "ect1", "ect0", "ce"), stats.ecn, strict=True)),
         "ecn_unknown_packets_count": stats.ecn_unknown,
+        "frames_seen_count": stats.frames_seen,
         "frames_completed_count": stats.frames_completed,
         "frames_decoded_count": stats.frames_decoded,
         "frames_lost_count": stats.frames_lost,
@@ -115,6 +116,8 @@ def receiver_summary(
         "freeze_count": freezes.freeze_count,
         "freeze_s": freezes.freeze_duration,
         "freeze_rule": freezes.mode,
+        "freeze_tail_s": freezes.tail(now).freeze_duration,
+        "rendered_frames_count": freezes.rendered_frames,
         "jitter_s": stats.jitter,
         "streams_count": stats.streams,
         "feedback_reports_count": stats.feedback_reports,
