@@ -205,10 +205,11 @@ def _field_problems(error: ValidationError, plain: dict[str, Setting]) -> Iterat
 
 
 def _choice_problems(config: DaemonConfig, plain: dict[str, Setting]) -> Iterator[str]:
-    """Plug-ins that are named but not there, or cannot do what is asked of them."""
+    """A plug-in that is named but not there, or cannot do what is asked of it."""
     for key, check in config.choices():
         try:
             check()
         except ConfigError as error:
             origin = f"{plain[key].origin}: " if key in plain else ""
             yield f"{origin}{key}: {error}"
+            return

@@ -6,6 +6,7 @@ is a table in a file, two underscores in a variable and a dot in a flag. The sec
 against its own dataclass (`streamd.config.load`).
 """
 
+import random
 from collections.abc import Callable, Iterator
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -189,11 +190,18 @@ class SenderConfig(DaemonConfig):
     def choices(self) -> Iterator[tuple[str, Callable[[], object]]]:
         yield "controller", self.controller_choice
         yield "ecn", self.ecn_codepoint
+        yield "controller", self._trial_controller
 
     def limits(self) -> Limits:
         """Bounds of the stream's media rate."""
         start = self.start_rate or min(max(DEFAULT_START_BPS, self.min_rate), self.max_rate)
         return Limits(self.min_rate, start, self.max_rate)
+
+    def local_address(self, peer: tuple[Any, ...]) -> tuple[str, int]:
+        """Where to bind for a resolved peer: `listen`, or any port of the peer's family."""
+        if self.listen is not None:
+            return (self.listen.host, self.listen.port)
+        return ("::" if ":" in peer[0] else "0.0.0.0", 0)
 
     def controller_choice(self) -> tuple[ControllerSpec, Any]:
         """The controller to run and its parameters; `rate` overrides `controller`."""
@@ -211,6 +219,11 @@ class SenderConfig(DaemonConfig):
             modes = ", ".join(spec.ecn_modes)
             raise ConfigError(f"controller {spec.name!r} cannot use {mode}, only {modes}")
         return from_name(mode)
+
+    def _trial_controller(self) -> object:
+        """Build one, so that parameters that do not fit together show before the start."""
+        spec, options = self.controller_choice()
+        return spec.build(options, ecn=self.ecn_codepoint(), rng=random.Random(0), now=0.0)
 
 
 class ReceiverConfig(DaemonConfig):
@@ -290,6 +303,9 @@ class BottleneckConfig(DaemonConfig):
     opportunity: Bytes = Field(
         1500, ge=1, description="Bytes one line of a trace delivers; mm-link delivers 1504."
     )
+    subticks: int = Field(
+        1, ge=1, le=16, description="Parts of a trace's millisecond its opportunities spread over."
+    )
     record: FilePath | None = Field(
         None, description="Write one record per packet (arrival, departure, fate) to this file."
     )
@@ -300,8 +316,9 @@ class BottleneckConfig(DaemonConfig):
     )
 
     def choices(self) -> Iterator[tuple[str, Callable[[], object]]]:
-        yield "queue", lambda: self.queue_choice("uplink")
-        yield "downlink_queue", lambda: self.queue_choice("downlink")
+        yield "queue", lambda: self._trial_queue("uplink")
+        if self.downlink_queue is not None:
+            yield "downlink_queue", lambda: self._trial_queue("downlink")
 
     def queue_choice(self, direction: Literal["uplink", "downlink"]) -> tuple[QueueSpec, Any]:
         """The queue discipline of a direction and its parameters."""
@@ -309,6 +326,11 @@ class BottleneckConfig(DaemonConfig):
         spec = QUEUES.get(own or self.queue)
         options = self.queues.get(spec.name)
         return spec, spec.config_type() if options is None else options
+
+    def _trial_queue(self, direction: Literal["uplink", "downlink"]) -> object:
+        """Build one, so that parameters that do not fit together show before the start."""
+        spec, options = self.queue_choice(direction)
+        return spec.build(options, rng=random.Random(0), now=0.0)
 
 
 ROLES: dict[str, type[DaemonConfig]] = {

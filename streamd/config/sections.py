@@ -17,6 +17,7 @@ from streamd.config.layers import Setting
 from streamd.config.units import parse_duration, parse_rate, parse_ratio, parse_size
 from streamd.errors import ConfigError
 
+_FRACTION = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(\d*[1-9]\d*(?:\.\d+)?)")
 _TIME = re.compile(r"[-+.\deE]+\s*(ns|us|µs|μs|ms|s|min|h)")
 
 
@@ -57,7 +58,7 @@ def convert(name: str, hint: Any, value: object) -> object:
     """A written value as the field's type; ValueError (also pydantic's) if it does not fit.
 
     Strings may carry units: names ending in `_bps`, `_bytes`, `_ms` and `_us` say what they hold;
-    otherwise a unit of time means seconds, a percent sign a ratio, and whole numbers are sizes.
+    otherwise a unit of time means seconds, `1%` and `1/4` are shares, whole numbers are sizes.
     """
     kinds = set(_members(hint))
     if isinstance(value, bool) and bool not in kinds and Any not in kinds:
@@ -96,6 +97,8 @@ def _quantity(name: str, text: str, *, whole: bool) -> object:
         return parse_duration(text)
     if text.endswith("%"):
         return parse_ratio(text)
+    if fraction := _FRACTION.fullmatch(text):
+        return float(fraction[1]) / float(fraction[2])
     return parse_size(text) if whole else text
 
 

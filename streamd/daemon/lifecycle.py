@@ -83,7 +83,7 @@ class Lifecycle:
         return random.Random(f"{self.seed}:{name}")
 
     def spawn(self, work: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[Any]:
-        """Run a task beside main: its failure is the daemon's, and it is cancelled when main ends."""
+        """Run a task beside main: its failure is the daemon's; it is cancelled when main ends."""
         assert self._group is not None
         task = self._group.create_task(work, name=name)
         self._tasks.add(task)
@@ -91,7 +91,7 @@ class Lifecycle:
         return task
 
     def request_stop(self, reason: str) -> None:
-        """Begin the drain: the source ended, the time is up, a signal came. The first reason stays."""
+        """Begin the drain: the source ended, the time is up, a signal came. Only once."""
         if self.stopping.is_set():
             return
         self.stop_reason = reason

@@ -19,7 +19,7 @@ from streamd import __version__
 from streamd.ecn import NAMES as CODEPOINTS
 from streamd.histogram import Histogram
 from streamd.observability import names
-from streamd.observability.model import PathView, ReceiverView, SenderView, SocketCounts
+from streamd.observability.model import PathView, ReceiverView, SenderView, SocketView
 from streamd.observability.names import Metric
 
 DELAY_BOUNDS = (
@@ -190,7 +190,7 @@ def _receiver_frames(view: ReceiverView) -> Iterator[Family]:
     yield counter(names.RECEIVER_FRAMES_LOST, _one(counts.frames_lost))
     yield counter(names.RECEIVER_FRAMES_SKIPPED, _one(counts.frames_skipped))
     yield counter(names.RECEIVER_UNDECODABLE, _one(counts.frames_undecodable))
-    yield counter(names.RECEIVER_LATE, _one(counts.frames_late))
+    yield counter(names.RECEIVER_LATE, _one(counts.late_fragments))
     yield histogram(names.RECEIVER_LATENCY, [((), counts.frame_latency_histogram)])
     yield counter(names.RECEIVER_FREEZES, _one(view.freezes))
     yield counter(names.RECEIVER_FREEZE_SECONDS, _one(view.freeze_seconds))
@@ -239,17 +239,24 @@ def _drops(paths: Sequence[PathView]) -> Iterator[tuple[Labels, float]]:
 class SocketCollector(Collector):
     """UDP sockets by name."""
 
-    def __init__(self, sockets: Mapping[str, SocketCounts]) -> None:
-        """`sockets` may gain and lose members while it is read from."""
-        self._sockets = sockets
+    def __init__(self, read: Callable[[], Mapping[str, SocketView]]) -> None:
+        """`read` gives the sockets there are now; the names are labels: few and fixed."""
+        self._read = read
 
     def collect(self) -> Iterator[Family]:
-        rows = [((name,), counts) for name, counts in self._sockets.items()]
-        yield counter(names.SOCKET_DROPS, [(key, c.kernel_drops) for key, c in rows])
-        yield counter(names.SOCKET_TRUNCATED, [(key, c.truncated) for key, c in rows])
-        yield counter(names.SOCKET_BLOCKED, [(key, c.send_blocked) for key, c in rows])
-        yield counter(names.SOCKET_ERRORS, [(key, c.send_errors) for key, c in rows])
-        yield gauge(names.SOCKET_BUFFER, [(key, c.receive_buffer) for key, c in rows])
+        sockets = self._read()
+        rows = [((name,), view.counts) for name, view in sockets.items()]
+        yield counter(names.SOCKET_SENT, [(key, c.datagrams_sent) for key, c in rows])
+        yield counter(names.SOCKET_RECEIVED, [(key, c.datagrams_received) for key, c in rows])
+        yield counter(names.SOCKET_KERNEL_DROPS, [(key, c.kernel_drops) for key, c in rows])
+        yield counter(names.SOCKET_SEND_DROPS, [(key, c.send_dropped) for key, c in rows])
+        yield counter(names.SOCKET_BLOCKED, [(key, c.send_would_block) for key, c in rows])
+        truncated = [(key, c.truncated + c.control_truncated) for key, c in rows]
+        yield counter(names.SOCKET_TRUNCATED, truncated)
+        yield counter(names.SOCKET_REFUSED, [(key, c.icmp_refused) for key, c in rows])
+        yield counter(names.SOCKET_NO_ECN, [(key, c.ecn_missing) for key, c in rows])
+        buffers = [((name,), view.receive_buffer) for name, view in sockets.items()]
+        yield gauge(names.SOCKET_BUFFER, buffers)
 
 
 class ProgramCollector(Collector):

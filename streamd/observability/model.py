@@ -54,7 +54,7 @@ class ReceiverCounts(Protocol):
     frames_lost: int
     frames_skipped: int
     frames_undecodable: int
-    frames_late: int
+    late_fragments: int
     jitter: float
     frame_latency_histogram: Histogram
 
@@ -79,16 +79,24 @@ class QueueCounts(Protocol):
 
 
 class SocketCounts(Protocol):
-    """Of a UDP endpoint."""
+    """Of `io.net.EndpointStats`."""
 
+    datagrams_sent: int
+    datagrams_received: int
     kernel_drops: int
-    """Datagrams the kernel dropped because the receive buffer was full."""
     truncated: int
-    """Reads that lost data or control messages."""
-    send_blocked: int
-    """Sends put off because the socket buffer was full."""
-    send_errors: int
-    """Datagrams the system refused, e.g. after an ICMP error."""
+    control_truncated: int
+    send_would_block: int
+    send_dropped: int
+    icmp_refused: int
+    ecn_missing: int
+
+
+@dataclass(frozen=True, slots=True)
+class SocketView:
+    """One UDP socket at the moment of a scrape."""
+
+    counts: SocketCounts
     receive_buffer: int
     """Receive buffer the system granted (bytes)."""
 

@@ -112,7 +112,7 @@ RECEIVER_UNDECODABLE = _counter(
     "receiver_frames_undecodable", "Complete frames without their reference, or damaged."
 )
 RECEIVER_LATE = _counter(
-    "receiver_frames_late", "Frames completed after a later one had been shown or given up."
+    "receiver_late_fragments", "Fragments of frames that had been shown or given up."
 )
 RECEIVER_LATENCY = _histogram(
     "receiver_frame_latency_seconds", "From capture to decoded frame; needs clocks that agree."
@@ -144,14 +144,24 @@ LINK_OPPORTUNITIES_USED = _counter(
     "link_delivery_opportunities_used", "Delivery opportunities that carried something.", "path"
 )
 
-SOCKET_DROPS = _counter(
+SOCKET_SENT = _counter("socket_datagrams_sent", "Datagrams handed to the system.", "socket")
+SOCKET_RECEIVED = _counter("socket_datagrams_received", "Datagrams read.", "socket")
+SOCKET_KERNEL_DROPS = _counter(
     "socket_kernel_drops", "Datagrams dropped because the receive buffer was full.", "socket"
 )
-SOCKET_TRUNCATED = _counter("socket_truncated_reads", "Reads that lost data.", "socket")
+SOCKET_SEND_DROPS = _counter(
+    "socket_send_drops", "Datagrams the system refused or that waited too long.", "socket"
+)
 SOCKET_BLOCKED = _counter(
     "socket_sends_blocked", "Sends put off because the socket's buffer was full.", "socket"
 )
-SOCKET_ERRORS = _counter("socket_send_errors", "Sends the system refused.", "socket")
+SOCKET_TRUNCATED = _counter(
+    "socket_truncated_reads", "Reads that lost data or control messages.", "socket"
+)
+SOCKET_REFUSED = _counter(
+    "socket_icmp_refused", "ICMP errors saying that nobody listens at the peer.", "socket"
+)
+SOCKET_NO_ECN = _counter("socket_ecn_missing", "Reads without the ECN codepoint.", "socket")
 SOCKET_BUFFER = _gauge(
     "socket_receive_buffer_bytes", "Receive buffer the system granted.", "socket"
 )

@@ -1,0 +1,37 @@
+"""Result files: flat keys with the unit in the name, written whole or not at all."""
+
+import contextlib
+import json
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from streamd.errors import StreamdError
+
+
+def write_json(path: Path, values: Mapping[str, object]) -> None:
+    """Write a result file; what is not a number becomes null.
+
+    A reader never sees half a file. StreamdError when it cannot be written.
+    """
+    text = json.dumps(_plain(values), indent=2) + "\n"
+    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise StreamdError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def _plain(value: object) -> object:
+    """JSON has no NaN and no infinity; both mean "not available" here."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
