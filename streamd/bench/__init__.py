@@ -1,0 +1,1 @@
+"""What the hot paths cost on this machine."""
