@@ -46,3 +46,21 @@ class Histogram:
             raise ValueError(f"cannot merge bounds {other.bounds} into {self.bounds}")
         self.counts = [a + b for a, b in zip(self.counts, other.counts, strict=True)]
         self.sum += other.sum
+
+    def percentile(self, quantile: float, *, counts: list[int] | None = None) -> float | None:
+        """Estimate at `quantile` (0 to 1), linear inside a bucket; None without observations.
+
+        `counts` stands in for the own ones, e.g. the difference of two moments.
+        What lies above the last bound is answered with that bound.
+        """
+        counts = self.counts if counts is None else counts
+        rank = quantile * sum(counts)
+        if not rank and not sum(counts):
+            return None
+        low = 0.0
+        for bound, count in zip(self.bounds, counts, strict=False):
+            if count and rank <= count:
+                return low + (bound - low) * rank / count
+            rank -= count
+            low = bound
+        return self.bounds[-1]

@@ -309,6 +309,9 @@ class BottleneckConfig(DaemonConfig):
     record: FilePath | None = Field(
         None, description="Write one record per packet (arrival, departure, fate) to this file."
     )
+    warmup: Seconds = Field(
+        0.0, description="Packets that arrive this soon after the first are left out of summaries."
+    )
     queues: dict[str, Any] = Field(
         default_factory=dict,
         alias="queue_options",

@@ -9,16 +9,15 @@ import asyncio
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-import structlog
-
 from streamd.clock import Clock
 from streamd.errors import MediaError
 from streamd.media.factory import open_decoder
 from streamd.media.model import Picture, VideoDecoder
+from streamd.observability import logs
 from streamd.session.events import FrameReady
 from streamd.session.receiver import ReceiverSession
 
-log = structlog.get_logger("decoder")
+log = logs.get_logger("streamd.daemon.decoder")
 
 BACKLOG = 64
 """Frames that may wait for the decoder: two seconds at 30 per second."""

@@ -7,14 +7,13 @@ address; whoever streams to it must notice without being restarted.
 import asyncio
 from collections.abc import Callable
 
-import structlog
-
 from streamd.config.units import HostPort
 from streamd.datagram import Address
 from streamd.errors import StreamdError
 from streamd.io.address import resolve
+from streamd.observability import logs
 
-log = structlog.get_logger("peer")
+log = logs.get_logger("streamd.daemon.peer")
 
 LOOK_INTERVAL = 0.5
 

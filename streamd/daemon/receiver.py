@@ -3,17 +3,22 @@
 import asyncio
 import random
 
-import structlog
-
 from streamd.clock import Clock
 from streamd.config.model import ReceiverConfig
 from streamd.daemon.decoding import DecodePump
 from streamd.daemon.figures import Interval
+from streamd.daemon.lifecycle import Lifecycle, run_daemon
 from streamd.daemon.peers import PeerName
+from streamd.daemon.reporting import OpenEndpoint, finish, outlive, report_periodically, socket_view
 from streamd.daemon.summary import Summary, ip_overhead, ratio, receiver_summary
 from streamd.datagram import Address
-from streamd.io.net import Endpoint, Network, UdpOptions
+from streamd.io.address import format_address
+from streamd.io.net import UdpOptions
 from streamd.io.pump import Pump
+from streamd.io.udp import UdpNetwork
+from streamd.observability import logs
+from streamd.observability.metrics import ReceiverCollector, SocketCollector
+from streamd.observability.model import ReceiverView
 from streamd.session.events import (
     Event,
     FrameReady,
@@ -28,7 +33,7 @@ from streamd.session.packetize import PAYLOAD_TYPES
 from streamd.session.receiver import ReceiverOptions, ReceiverSession
 from streamd.wire import bwtool
 
-log = structlog.get_logger("receiver")
+log = logs.get_logger("streamd.daemon.receiver")
 
 CODECS = {number: codec for codec, number in PAYLOAD_TYPES.items()}
 
@@ -37,7 +42,7 @@ class ReceiverDaemon:
     """Receives one stream at a time until it is told to stop."""
 
     def __init__(
-        self, config: ReceiverConfig, *, clock: Clock, rng: random.Random, network: Network
+        self, config: ReceiverConfig, *, clock: Clock, rng: random.Random, network: UdpNetwork
     ) -> None:
         self._config = config
         self._clock = clock
@@ -47,15 +52,15 @@ class ReceiverDaemon:
         self._peer = PeerName(config.peer) if config.peer else None
         self._interval = Interval()
         self.session: ReceiverSession
-        self.endpoint: Endpoint
-        self.pump: Pump
+        self.endpoint: OpenEndpoint
+        self.pump: Pump[Event]
         self.decoder: DecodePump
 
     async def open(self) -> None:
         """Bind the socket, build the session. StartupError if that fails."""
         config = self._config
         self.endpoint = self._network.open_udp(
-            (config.listen.host, config.listen.port),
+            tuple(config.listen),
             options=UdpOptions(
                 receive_buffer=config.receive_buffer, gro=None if config.offload else False
             ),
@@ -85,14 +90,15 @@ class ReceiverDaemon:
         self.pump.start()
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self.decoder.run())
+                guard = tasks.create_task(outlive(self.pump))
+                decoding = tasks.create_task(self.decoder.run())
                 await stop.wait()
                 self.decoder.finish()
-            self.session.close(now=self._clock.now())
-            self.pump.wake()
+                await decoding
+                self.pump.close()
+                guard.cancel()
         finally:
             self.pump.stop()
-            self.endpoint.close()
             if self._peer is not None:
                 self._peer.close()
 
@@ -137,6 +143,18 @@ class ReceiverDaemon:
             "frames_damaged_count": self.decoder.errors,
         }
 
+    def view(self) -> ReceiverView:
+        """What the metrics read at a scrape."""
+        last = self.session.stats.last_arrival
+        offset = self._clock.unix() - self._clock.now()
+        return ReceiverView(
+            counts=self.session.stats,
+            codec=self.decoder.codec,
+            freezes=self.session.freezes.freeze_count,
+            freeze_seconds=self.session.freezes.freeze_duration,
+            last_packet_unix=None if last is None else last + offset,
+        )
+
     def _on_event(self, event: Event) -> None:
         if isinstance(event, FrameReady):
             self.decoder.put(event)
@@ -158,12 +176,32 @@ class ReceiverDaemon:
             log.debug("session_closed")
 
     def _stream_started(self, event: StreamStarted) -> None:
-        codec = self._config.codec
-        if codec == "auto":
-            codec = CODECS[event.payload_type]
+        wanted = self._config.codec
+        codec = CODECS[event.payload_type] if wanted == "auto" else wanted
         self.decoder.use(codec)
         log.info("stream_started", ssrc=f"{event.ssrc:08x}", codec=codec)
 
     def _moved(self, address: Address) -> None:
         self.session.set_peer(self.endpoint.to_peer(address))
         self.pump.wake()
+
+
+async def main(life: Lifecycle) -> None:
+    """The receiver's life."""
+    config = life.config
+    assert isinstance(config, ReceiverConfig)
+    network = UdpNetwork(asyncio.get_running_loop(), life.clock)
+    daemon = ReceiverDaemon(config, clock=life.clock, rng=life.rng("receiver"), network=network)
+    await daemon.open()
+    life.registry.register(ReceiverCollector(daemon.view))
+    life.registry.register(SocketCollector(lambda: {"media": socket_view(daemon.endpoint)}))
+    life.started(listen=format_address(daemon.endpoint.local_address))
+    reports = life.spawn(report_periodically(life, daemon.report), "report")
+    await daemon.run(life.stopping)
+    reports.cancel()
+    finish(life, daemon.summary())
+
+
+def run(config: ReceiverConfig) -> int:
+    """Run the daemon to its end; its exit code."""
+    return run_daemon(main, config)

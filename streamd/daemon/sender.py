@@ -4,18 +4,25 @@ import asyncio
 import math
 import random
 
-import structlog
-
+from streamd.cc.api import ControllerSpec
 from streamd.clock import Clock
 from streamd.config.model import SenderConfig
 from streamd.daemon.figures import Interval
+from streamd.daemon.lifecycle import Lifecycle, run_daemon
 from streamd.daemon.peers import PeerName
+from streamd.daemon.reporting import OpenEndpoint, finish, outlive, report_periodically, socket_view
 from streamd.daemon.summary import Summary, ip_overhead, ratio, sender_summary
 from streamd.daemon.video import FrameClock
-from streamd.io.net import Endpoint, Network, UdpOptions
+from streamd.datagram import Address
+from streamd.io.address import format_address
+from streamd.io.net import UdpOptions
 from streamd.io.pump import Pump
+from streamd.io.udp import UdpNetwork
 from streamd.media.factory import SYNTHETIC, open_encoder, open_source
 from streamd.media.model import FrameSource, VideoEncoder
+from streamd.observability import logs
+from streamd.observability.metrics import SenderCollector, SocketCollector
+from streamd.observability.model import SenderView
 from streamd.session.events import (
     Event,
     PeerChanged,
@@ -28,14 +35,14 @@ from streamd.session.packetize import PAYLOAD_TYPES, StreamIdentity
 from streamd.session.sender import SenderOptions, SenderSession
 from streamd.wire import bwtool
 
-log = structlog.get_logger("sender")
+log = logs.get_logger("streamd.daemon.sender")
 
 
 class SenderDaemon:
     """One stream to one peer, until the source ends or it is told to stop."""
 
     def __init__(
-        self, config: SenderConfig, *, clock: Clock, rng: random.Random, network: Network
+        self, config: SenderConfig, *, clock: Clock, rng: random.Random, network: UdpNetwork
     ) -> None:
         """Opens source and codec: StartupError or ConfigError when they cannot be had."""
         self._config = config
@@ -44,7 +51,7 @@ class SenderDaemon:
         self._rng = rng
         self._peer = PeerName(config.peer)
         self.source: FrameSource = open_source(
-            config.source, fps=config.fps, size=config.frame_size, loop=config.loop
+            config.source, fps=config.fps, size=config.size, loop=config.loop
         )
         self.codec = SYNTHETIC if config.source == SYNTHETIC else config.codec
         limits = config.limits()
@@ -60,17 +67,19 @@ class SenderDaemon:
         self._interval = Interval()
         self._closed = asyncio.Event()
         self.session: SenderSession
-        self.endpoint: Endpoint
-        self.pump: Pump
+        self.endpoint: OpenEndpoint
+        self.pump: Pump[Event]
+        self.controller: ControllerSpec
         self.frames: FrameClock
 
     async def open(self) -> None:
         """Resolve the peer, bind the socket, build the session. StartupError if that fails."""
         config = self._config
         address = await self._peer.resolve()
-        local = config.local_address(address)
+        local = config.listen or _any_port(address)
         self.endpoint = self._network.open_udp(
-            local, options=UdpOptions(receive_buffer=config.receive_buffer, gso=config.offload)
+            tuple(local),
+            options=UdpOptions(receive_buffer=config.receive_buffer, gso=config.offload),
         )
         now = self._clock.now()
         spec, parameters = config.controller_choice()
@@ -80,7 +89,7 @@ class SenderDaemon:
             rng=random.Random(self._rng.random()),
             now=now,
         )
-        self.controller_name = spec.name
+        self.controller = spec
         self.session = SenderSession(
             self._options(self.endpoint.to_peer(address)),
             controller,
@@ -91,7 +100,7 @@ class SenderDaemon:
         self.pump = Pump(self.session, self.endpoint, self._clock, loop, self._on_event)
         self.frames = FrameClock(self.source, self.encoder, self.session, self.pump, self._clock)
 
-    def _options(self, peer: tuple[object, ...]) -> SenderOptions:
+    def _options(self, peer: Address) -> SenderOptions:
         config = self._config
         return SenderOptions(
             identity=self._identity(),
@@ -128,16 +137,15 @@ class SenderDaemon:
         self.pump.start()
         try:
             async with asyncio.TaskGroup() as tasks:
-                stream = tasks.create_task(self.frames.run())
+                guard = tasks.create_task(outlive(self.pump))
                 stopper = tasks.create_task(self._stop_frames(stop))
-                await stream
+                await self.frames.run()
+                self.pump.close()
+                await self._closed.wait()
+                guard.cancel()
                 stopper.cancel()
-            self.session.close(now=self._clock.now())
-            self.pump.wake()
-            await self._closed.wait()
         finally:
             self.pump.stop()
-            self.endpoint.close()
             self.encoder.close()
             self.source.close()
             self._peer.close()
@@ -178,7 +186,7 @@ class SenderDaemon:
         frames = self.frames
         return {
             "role": "sender",
-            "controller": self.controller_name,
+            "controller": self.controller.name,
             "codec": self.codec,
             "ecn": self._config.ecn_codepoint().name.lower(),
             **sender_summary(
@@ -190,6 +198,19 @@ class SenderDaemon:
             "frames_skipped_count": frames.skipped,
             "encode_mean_s": ratio(frames.encode_seconds, frames.encoded),
         }
+
+    def view(self) -> SenderView:
+        """What the metrics read at a scrape."""
+        last = self.session.stats.last_feedback_at
+        offset = self._clock.unix() - self._clock.now()
+        return SenderView(
+            counts=self.session.stats,
+            cc=self.session.controller_stats(),
+            controller=self.controller.name,
+            codec=self.codec,
+            last_feedback_unix=None if last is None else last + offset,
+            metrics=self.controller.metrics,
+        )
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, PeerSilent):
@@ -205,10 +226,43 @@ class SenderDaemon:
         elif isinstance(event, SessionClosed):
             self._closed.set()
 
-    def _moved(self, address: tuple[object, ...]) -> None:
+    def _moved(self, address: Address) -> None:
         self.session.set_peer(self.endpoint.to_peer(address))
         self.pump.wake()
 
 
 def _ms(seconds: float | None) -> float | None:
     return None if seconds is None or math.isinf(seconds) else round(seconds * 1000, 3)
+
+
+def _any_port(peer: Address) -> Address:
+    """A free port of the peer's address family, on every address."""
+    return ("::" if ":" in str(peer[0]) else "0.0.0.0", 0)
+
+
+async def main(life: Lifecycle) -> None:
+    """The sender's life."""
+    config = life.config
+    assert isinstance(config, SenderConfig)
+    network = UdpNetwork(asyncio.get_running_loop(), life.clock)
+    daemon = SenderDaemon(config, clock=life.clock, rng=life.rng("sender"), network=network)
+    await daemon.open()
+    life.registry.register(SenderCollector(daemon.view))
+    life.registry.register(SocketCollector(lambda: {"media": socket_view(daemon.endpoint)}))
+    life.started(
+        listen=format_address(daemon.endpoint.local_address),
+        peer=format_address(daemon.session.peer or ("", 0)),
+        source=config.source,
+        codec=daemon.codec,
+        controller=daemon.controller.name,
+        ecn=config.ecn_codepoint().name.lower(),
+    )
+    reports = life.spawn(report_periodically(life, daemon.report), "report")
+    await daemon.run(life.stopping)
+    reports.cancel()
+    finish(life, daemon.summary())
+
+
+def run(config: SenderConfig) -> int:
+    """Run the daemon to its end; its exit code."""
+    return run_daemon(main, config)

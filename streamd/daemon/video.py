@@ -16,6 +16,7 @@ from streamd.clock import Clock
 from streamd.io.pump import Pump
 from streamd.io.timer import DeadlineTimer
 from streamd.media.model import EncodedFrame, FrameSource, Picture, VideoEncoder
+from streamd.session.events import Event
 from streamd.session.sender import FramePlan, SenderSession
 
 T = TypeVar("T")
@@ -29,7 +30,7 @@ class FrameClock:
         source: FrameSource,
         encoder: VideoEncoder,
         session: SenderSession,
-        pump: Pump,
+        pump: Pump[Event],
         clock: Clock,
     ) -> None:
         self._source = source

@@ -44,6 +44,8 @@ class FrameAssembler:
         self._bytes = 0
         self._newest: int | None = None
         self._next: int | None = None
+        self._lowest = 0
+        self._seen = 0
         self._chain = False
         self._settled = False
         self._stalled_since: float | None = None
@@ -121,6 +123,14 @@ class FrameAssembler:
         """The decoder failed: nothing before the next key frame can be decoded."""
         self._chain = False
 
+    def take_seen(self) -> int:
+        """Frame numbers newly known to exist since the last call."""
+        if self._newest is None:
+            return 0
+        seen = self._newest - self._lowest + 1
+        new, self._seen = seen - self._seen, seen
+        return new
+
     def close(self) -> None:
         """The stream is over: whatever is still in the making is given up."""
         if self._newest is not None and self._next is not None:
@@ -128,7 +138,7 @@ class FrameAssembler:
 
     def _unwrap(self, frame_id: int) -> int:
         if self._newest is None:
-            self._newest = self._next = frame_id
+            self._newest = self._next = self._lowest = frame_id
             return frame_id
         frame_no = nearest(frame_id, self._newest)
         self._newest = max(self._newest, frame_no)
@@ -137,7 +147,7 @@ class FrameAssembler:
     def _open(self, frame_no: int, count: int, keyframe: bool, rtp_time: int, now: float) -> Frame:
         if self._next is not None and frame_no < self._next:
             # Nothing has left yet: reordering at the very start of the stream.
-            self._next = frame_no
+            self._next = self._lowest = frame_no
         frame = self._frames[frame_no] = Frame(count, keyframe, rtp_time, now)
         return frame
 

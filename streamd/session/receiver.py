@@ -274,6 +274,7 @@ class ReceiverSession:
     def _fold(self, stream: IncomingStream) -> None:
         """Move the assembler's counts to the session's."""
         stats, assembler = self.stats, stream.assembler
+        stats.frames_seen += assembler.take_seen()
         stats.frames_lost += assembler.lost
         stats.frames_skipped += assembler.skipped
         stats.late_fragments += assembler.late_fragments

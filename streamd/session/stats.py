@@ -92,6 +92,8 @@ class ReceiverStats:
     streams: int = 0
     """Times a stream (SSRC) was taken up: 1, plus restarts of the sender."""
     invalid: dict[str, int] = field(default_factory=dict)
+    frames_seen: int = 0
+    """Frames that exist by their numbers, from the first to the newest seen of each stream."""
     frames_completed: int = 0
     frames_key: int = 0
     frames_decoded: int = 0
