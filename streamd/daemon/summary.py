@@ -93,6 +93,7 @@ def receiver_summary(
 ) -> Summary:
     """Everything a receiver can tell."""
     seconds = receiver_seconds(stats)
+    tail = freezes.tail(now if stats.ended_at is None else stats.ended_at)
     return {
         "duration_s": seconds,
         "rx_bps": rate_bps(stats.bytes, stats.packets, overhead, seconds),
@@ -116,7 +117,7 @@ def receiver_summary(
         "freeze_count": freezes.freeze_count,
         "freeze_s": freezes.freeze_duration,
         "freeze_rule": freezes.mode,
-        "freeze_tail_s": freezes.tail(now).freeze_duration,
+        "freeze_tail_s": tail.freeze_duration,
         "rendered_frames_count": freezes.rendered_frames,
         "jitter_s": stats.jitter,
         "streams_count": stats.streams,

@@ -86,6 +86,7 @@ class ReceiverSession:
         self._stream: IncomingStream | None = None
         self._candidate: Datagram | None = None
         self._candidate_id = (0, 0)
+        self._early: list[SenderReport] = []
         self._out: deque[bytes] = deque()
         self._events: deque[Event] = deque()
         self._captured: dict[int, float] = {}
@@ -262,7 +263,12 @@ class ReceiverSession:
             self._retire(self._stream)
         self._feedback = FeedbackGenerator(self._profile)
         self._stream = IncomingStream(ssrc, first_seq, self.stats)
+        for report in self._early:
+            if report.ssrc == ssrc:
+                self._stream.on_report(report, now)
+        self._early = []
         self.stats.streams += 1
+        self.stats.ended_at = None
         if self.stats.first_arrival is None:
             self.stats.first_arrival = now
         self._events.append(StreamStarted(ssrc, payload_type))
@@ -294,12 +300,17 @@ class ReceiverSession:
     def _handle_rtcp(self, data: bytes, address: Address, now: float) -> None:
         packets = self._rtcp.parse(data)
         stream = self._stream
-        if stream is None or address != self._peer.address:
-            raise ProtocolViolation("rtcp_without_stream", f"from {address}")
+        if stream is None:
+            # A sender reports before its first packet, so that no frame is without capture time.
+            self._early = [p for p in packets if isinstance(p, SenderReport)][:1]
+            return
+        if address != self._peer.address:
+            raise ProtocolViolation("foreign_source", f"RTCP from {address}")
         for packet in packets:
             if isinstance(packet, SenderReport) and packet.ssrc == stream.ssrc:
                 stream.on_report(packet, now)
             elif isinstance(packet, Goodbye) and stream.ssrc in packet.ssrcs:
+                self.stats.ended_at = now
                 self._events.append(PeerClosed())
 
     def _completed(self, frame: Frame, now: float) -> None:

@@ -78,6 +78,8 @@ class ReceiverStats:
 
     first_arrival: float | None = None
     last_arrival: float | None = None
+    ended_at: float | None = None
+    """When the sender said BYE; None while it streams."""
     packets: int = 0
     """RTP packets, duplicates and retransmissions included."""
     bytes: int = 0
