@@ -17,6 +17,7 @@ from streamd.config.units import (
     HostPort,
     format_duration,
     format_rate,
+    format_size,
     parse_capacity,
     parse_duration,
     parse_frame_size,
@@ -59,6 +60,7 @@ def _off(value: object) -> object:
 
 SHOW = PlainSerializer(str, when_used="json-unless-none")
 AS_DURATION = PlainSerializer(format_duration, when_used="json-unless-none")
+AS_SIZE = PlainSerializer(format_size, when_used="json-unless-none")
 AS_RATE = PlainSerializer(format_rate, when_used="json-unless-none")
 
 Seconds = Annotated[float, _from_text(parse_duration), AS_DURATION, Field(ge=0), Form("DURATION")]
@@ -69,7 +71,7 @@ DelaySeconds = Annotated[
 """As Seconds, but a bare number from a user is milliseconds, as mm-delay takes it."""
 BitsPerSecond = Annotated[float, _from_text(parse_rate), AS_RATE, Field(gt=0), Form("RATE")]
 """A rate, stored in bit/s."""
-Bytes = Annotated[int, _from_text(parse_size), Field(ge=0), Form("SIZE")]
+Bytes = Annotated[int, _from_text(parse_size), AS_SIZE, Field(ge=0), Form("SIZE")]
 """A size, stored in bytes."""
 Ratio = Annotated[float, _from_text(parse_ratio), Field(ge=0, le=1), Form("RATIO")]
 """A share from 0 to 1; "1%" is read as 0.01."""

@@ -64,7 +64,7 @@ class Capacity(NamedTuple):
     def __str__(self) -> str:
         if self.trace is not None:
             return self.trace
-        return "unlimited" if self.rate_bps is None else f"{self.rate_bps:.12g}bps"
+        return "unlimited" if self.rate_bps is None else format_rate(self.rate_bps)
 
 
 def parse_duration(text: str, *, bare: float = 1.0) -> float:
@@ -157,6 +157,14 @@ def format_duration(seconds: float) -> str:
 def format_rate(bps: float) -> str:
     """The shortest of bps, kbps and Mbps that `parse_rate` reads back."""
     return _format(bps, (("bps", 1.0), ("kbps", 1e3), ("Mbps", 1e6)))
+
+
+def format_size(size: int) -> int | str:
+    """Whole MiB or KiB with their unit, any other number of bytes as it is."""
+    for unit in ("MiB", "KiB"):
+        if size and size % _SIZES[unit.lower()] == 0:
+            return f"{size // _SIZES[unit.lower()]}{unit}"
+    return size
 
 
 def _format(value: float, units: tuple[tuple[str, float], ...]) -> str:

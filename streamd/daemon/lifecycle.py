@@ -13,7 +13,6 @@ import gc
 import os
 import random
 import signal
-import sys
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -27,6 +26,7 @@ from streamd.daemon.notify import Notifier
 from streamd.errors import StreamdError
 from streamd.histogram import Histogram
 from streamd.observability import logs
+from streamd.observability.console import say_error
 from streamd.observability.endpoints import pages
 from streamd.observability.http import HttpServer
 from streamd.observability.metrics import LAG_BOUNDS, new_registry
@@ -209,13 +209,6 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return uvloop.new_event_loop
 
 
-def fail(role: str, error: StreamdError) -> int:
-    """Tell the user of an error that ends the program; gives its exit code."""
-    for line in str(error).splitlines():
-        print(f"streamd {role}: {line}", file=sys.stderr)
-    return error.exit_code
-
-
 async def _start(
     main: Callable[[Lifecycle], Awaitable[None]], config: DaemonConfig, clock: Clock
 ) -> None:
@@ -278,7 +271,7 @@ def _leaves(error: BaseException) -> Iterator[BaseException]:
 
 def _report(role: str, error: BaseException) -> int:
     if isinstance(error, StreamdError):
-        return fail(role, error)
+        return say_error(f"streamd {role}", error)
     if not isinstance(error, Exception):
         raise error
     log = logs.get_logger(f"streamd.daemon.{role}")
