@@ -107,13 +107,13 @@ class _Source:
             words += self.words[: last - HISTORY]
             ticks += self.ticks[: last - HISTORY]
         rows = zip(range(begin, end + 1), seqs, words, ticks, strict=True)
-        if report_ticks - min(ticks) < _SATURATED:
+        if report_ticks - min(ticks) < _SATURATED and max(ticks) <= report_ticks:
             return [
                 word | (report_ticks - at) >> 6 if seq == want else 0
                 for want, seq, word, at in rows
             ]
         return [
-            word | min(ATO_OVER_RANGE, (report_ticks - at) >> 6) if seq == want else 0
+            word | min(ATO_OVER_RANGE, max(0, report_ticks - at) >> 6) if seq == want else 0
             for want, seq, word, at in rows
         ]
 
@@ -130,6 +130,8 @@ class FeedbackGenerator:
 
     def __init__(self, profile: FeedbackProfile = DEFAULT_PROFILE) -> None:
         self._profile = profile
+        self._ack_diff = profile.ack_diff
+        self._idle_reset = profile.idle_reset
         self._sources: dict[int, _Source] = {}
         self._last: _Source | None = None
         self._begun_at = 0.0
@@ -144,7 +146,7 @@ class FeedbackGenerator:
 
     def on_packet(self, ssrc: int, seq: int, marker: bool, ecn: int, *, now: float) -> bool:
         """An RTP packet arrived (16-bit `seq`); True: a report is due now."""
-        if self._heard_at is None or now - self._heard_at > self._profile.idle_reset:
+        if self._heard_at is None or now - self._heard_at > self._idle_reset:
             self._restart(now)
         self._heard_at = now
         source = self._last
@@ -172,9 +174,7 @@ class FeedbackGenerator:
         source.new += 1
         if marker:
             source.flush = self._marker = True
-        if source.flush or source.highest - source.reported >= self._profile.ack_diff:
-            self._arrival_due = True
-        elif self._left_over or self._profile.ack_diff == 1:
+        if source.flush or source.highest - source.reported >= self._ack_diff or self._left_over:
             self._arrival_due = True
         return self._arrival_due
 
@@ -195,17 +195,15 @@ class FeedbackGenerator:
         lists = self._make_report(now, marker)
         self._reported_at = now
         self._left_over = any(self._is_due(source) for source in self._sources.values())
-        return lists
+        return lists or None
 
     def next_timeout(self) -> float | None:
         """When to call `poll_report` although nothing arrives (s); None: not at all."""
         if self._arrival_due or self._late:
             return self._heard_at
-        if not any(source.new for source in self._sources.values()):
+        if not self._has_news():
             return None
-        if self._left_over:
-            return self._reported_at
-        return self._interval_end(self._reported_at)
+        return self._reported_at if self._left_over else self._interval_end(self._reported_at)
 
     def _restart(self, now: float) -> None:
         """Nothing was heard for long, or ever: forget everything."""
@@ -243,7 +241,7 @@ class FeedbackGenerator:
         return True
 
     def _is_due(self, source: _Source) -> bool:
-        return source.flush or source.highest - source.reported >= self._profile.ack_diff
+        return source.flush or source.highest - source.reported >= self._ack_diff
 
     def _interval_end(self, since: float) -> float:
         """When the interval that began at `since` is over."""
@@ -251,8 +249,14 @@ class FeedbackGenerator:
         usual = max(since + profile.interval, self._begun_at + profile.first_period)
         return min(since + profile.first_interval, usual)
 
+    def _has_news(self) -> bool:
+        """Whether the timer has anything to report."""
+        if self._left_over and not self._profile.from_zero:
+            return True
+        return any(source.new for source in self._sources.values())
+
     def _timer_due(self, now: float) -> bool:
-        if not any(source.new for source in self._sources.values()):
+        if not self._has_news():
             return False
         return self._left_over or now >= self._interval_end(self._reported_at)
 
@@ -286,6 +290,9 @@ class FeedbackGenerator:
 
     def _take(self, source: _Source, now: float, ticks: int) -> BlockList:
         most = self._profile.max_blocks
+        if not self._profile.from_zero:
+            # of what is older than the history there is nothing to tell
+            source.reported = max(source.reported, source.highest - HISTORY)
         end = min(source.highest, source.reported + most)
         begin = end - most + 1
         if not self._profile.from_zero:

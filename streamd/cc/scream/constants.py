@@ -70,6 +70,7 @@ LOSS_DEPTH: Final = 512
 LOSS_STEP: Final = 32
 LATE_REPORT: Final = 536  # a report this far behind is older than the scan
 MAX_RTP_STEP: Final = 50_000  # 90 kHz: a larger step of acknowledged media time is not believed
+U32: Final = 0xFFFFFFFF
 RTP_HZ: Final = 90_000.0
 
 # (3.1) frame sizes

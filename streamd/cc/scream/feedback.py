@@ -61,7 +61,7 @@ def _acknowledge(conn: Connection, stream: Stream, report: StreamReport, t: int)
         if packet.ecn == CE:
             marked += 1
             marked_bytes += packet.size
-        if 0 < packet.rtp_time - ts_high < c.MAX_RTP_STEP:
+        if (packet.rtp_time - ts_high) & c.U32 < c.MAX_RTP_STEP:
             ts_high = packet.rtp_time
         owd = int(packet.arrived_at * _TICKS) - sent
         if owd < slot_min:
@@ -113,13 +113,15 @@ def _apply_delay(conn: Connection, smallest: int, largest: int, latest: int, t: 
 
 
 def _update_rtt(conn: Connection, rtt: int, t: int) -> None:
+    """Smoothed round-trip times; the receiver's hold time is part of them. At least one tick."""
     if rtt >= c.MAX_RTT:
         return
-    conn.s_rtt_sh_prev = conn.s_rtt_sh
-    conn.s_rtt_sh = (7 * conn.s_rtt_sh + rtt) // 8
-    if t - conn.last_srtt > conn.s_rtt_sh:
-        conn.last_srtt = t
-        if conn.head and conn.app_limited and conn.s_rtt > conn.s_rtt_sh:
-            conn.s_rtt = (1023 * conn.s_rtt + conn.s_rtt_sh) // 1024
-        else:
-            conn.s_rtt = (7 * conn.s_rtt + conn.s_rtt_sh) // 8
+    short = conn.s_rtt_sh
+    conn.s_rtt_sh_prev = short
+    conn.s_rtt_sh = short = max(1, (7 * short + rtt) // 8)
+    if t - conn.last_srtt <= short:
+        return
+    conn.last_srtt = t
+    rest = 1023 if conn.head and conn.app_limited and conn.s_rtt > short else 7
+    conn.s_rtt = max(1, (rest * conn.s_rtt + short) // (rest + 1))
+    conn.rtt_s = conn.s_rtt / c.TICKS

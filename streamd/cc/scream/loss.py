@@ -118,7 +118,8 @@ def _settle(conn: Connection, stream: Stream, seq: int, t: int) -> bool:
 
 
 def _overdue(conn: Connection, ring: TxRing, index: int) -> bool:
-    media = ((ring.ts_high or 0) - ring.rtp[index]) / c.RTP_HZ
+    # modulo 2^32 as in the reference: RTP time ahead of ts_high makes a wait of hours
+    media = (((ring.ts_high or 0) - ring.rtp[index]) & c.U32) / c.RTP_HZ
     return ring.tx[index] + (conn.config.reorder_time + media) * c.TICKS < ring.acked_tx
 
 

@@ -34,9 +34,9 @@ class Stream:
         "last_discard",
         "last_positive",
         "last_tx",
+        "loss_epoch",
         "lost_bps",
         "lost_bytes",
-        "loss_epoch",
         "max_bps",
         "min_bps",
         "negative",
@@ -114,6 +114,13 @@ class Stream:
         self.packets_lost = 0
         self.ce_packets = 0
 
+    def head_tick(self, conn: "Connection") -> int | None:
+        """When the frame of the packet to leave next was queued; None when nothing waits."""
+        head_time = self.queue.head_time()
+        if head_time is None:
+            return None
+        return int((head_time - conn.epoch) * 65536.0)
+
 
 class Connection:
     """One window, one path: everything the streams have in common."""
@@ -134,6 +141,7 @@ class Connection:
         "current_min_owd",
         "delivered",
         "draining",
+        "epoch",
         "event_in_rtt",
         "fraction_marked",
         "head",
@@ -141,6 +149,7 @@ class Connection:
         "in_flight_history",
         "jitter",
         "l4s",
+        "largest",
         "last_alpha",
         "last_base",
         "last_congestion",
@@ -192,6 +201,7 @@ class Connection:
         "ref_wnd_min",
         "ref_wnd_min_low",
         "rel_frame_high",
+        "rtt_s",
         "s_rtt",
         "s_rtt_sh",
         "s_rtt_sh_prev",
@@ -205,8 +215,10 @@ class Connection:
         "window_headroom",
     )
 
-    def __init__(self, config: ScreamConfig, *, l4s: bool, t: int) -> None:
+    def __init__(self, config: ScreamConfig, *, l4s: bool, t: int, epoch: float) -> None:
+        """`epoch`: the time in seconds at which the tick count is 0."""
         self.config = config
+        self.epoch = epoch
         self.l4s = l4s
         self.head = config.profile == "head"
         self.started = t
@@ -228,6 +240,8 @@ class Connection:
         self.prev_mss = c.INITIAL_MSS
         self.mss_eff = c.INITIAL_MSS
         """getMss(): the larger of `mss` and `prev_mss`."""
+        self.largest = 0
+        """Largest packet ever queued."""
         self.mss_choice = len(config.mss_sizes) - 1
         self.ref_wnd = config.initial_window or 200
         self.ref_wnd_min_low = 2 * (config.mss_sizes[-1] + 12)
@@ -256,6 +270,8 @@ class Connection:
 
     def _init_delay(self, config: ScreamConfig, t: int) -> None:
         self.s_rtt = c.INITIAL_RTT
+        self.rtt_s = 0.05
+        """s_rtt in seconds."""
         self.s_rtt_sh = c.INITIAL_RTT
         self.s_rtt_sh_prev = c.INITIAL_RTT
         self.queue_delay = 0.0
@@ -302,3 +318,9 @@ class Connection:
         self.mss_changed = t
         self.last_congestion = 0
         self.last_window: int | None = None
+
+    def pacing_bps(self) -> float:
+        """Rate at which packets of the present size leave (bit/s)."""
+        if self.pace_interval > 0:
+            return self.mss_eff * 8 / self.pace_interval
+        return self.config.pacing_headroom * self.total_max_bps
