@@ -30,16 +30,13 @@ Times are differences and sums of floats; without the slack a sojourn of exactly
 1 ms would be above or below a 1 ms threshold by the luck of rounding.
 """
 
-_PER_DECADE = 10
-_ROUND_DELAYS = (
-    *(0.00015, 0.0003, 0.0005, 0.0007, 0.0015, 0.003, 0.005, 0.007, 0.015, 0.02, 0.025),
-    *(0.03, 0.05, 0.075, 0.15, 0.2, 0.3, 0.5, 0.7, 1.5, 2.0, 5.0),
+_RENARD_10 = ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "8")
+SOJOURN_BOUNDS = (
+    *sorted([float(f"{m}e{d}") for d in range(-5, 1) for m in _RENARD_10] + [0.007, 0.075]),
+    10.0,
 )
-SOJOURN_BOUNDS = tuple(
-    sorted({round(10 ** (k / _PER_DECADE - 5), 7) for k in range(61)} | set(_ROUND_DELAYS))
-)
-"""Bucket bounds of delay histograms (s): ten a decade from 10 us to 10 s, and the round values
-people ask about (0.3, 5, 15, 25 ms, ...), so that the share below each of those is exact."""
+"""Bucket bounds of delay histograms (s): ten a decade from 10 us to 10 s, in the rounded Renard
+series (ISO 3, R"10), so that they fall on the values people ask about (1, 5, 15, 25 ms, ...)."""
 
 
 class Packet:

@@ -222,5 +222,5 @@ def _integers(data: bytes, name: str) -> Iterator[int]:
             continue
         if not text.strip():
             raise ConfigError(f"{name}:{number}: empty line")
-        shown = text[:40].decode("ascii", "backslashreplace")
-        raise ConfigError(f"{name}:{number}: {shown!r} is not a whole number of milliseconds")
+        shown = repr(text[:40]).removeprefix("b")
+        raise ConfigError(f"{name}:{number}: {shown} is not a whole number of milliseconds")
