@@ -1,14 +1,17 @@
 """When to ask the encoder for a key frame.
 
-Requests are remembered until one key frame answers them all; two key frames are
-never asked for within `min_interval`. A loss epoch is answered `LOSS_DELAY`
-after it was noticed, so that the burst it belongs to is over and retransmission
-has had its chance. Source: "Fake It No More", section 2.3; specification of
+Requests are remembered until one key frame, asked for or not, answers them all;
+two key frames are never asked for within `min_interval`. A loss epoch is answered
+`LOSS_DELAY` after it was noticed, so that the burst it belongs to is over and
+retransmission has had its chance. A receiver gets no more than one key frame per
+`RECEIVER_INTERVAL`, however often it asks: it may ask again before the answer
+can have reached it. Source: "Fake It No More", section 2.3; specification of
 the BW tool's video mode.
 """
 
 MIN_INTERVAL = 0.1
 LOSS_DELAY = 0.1
+RECEIVER_INTERVAL = 0.3
 
 
 class KeyframePolicy:
@@ -38,7 +41,8 @@ class KeyframePolicy:
 
     def on_receiver_request(self, now: float) -> None:
         """RTCP PLI or FIR."""
-        self._due.setdefault("receiver", now)
+        due = now if self._last is None else max(now, self._last + RECEIVER_INTERVAL)
+        self._due.setdefault("receiver", due)
 
     def take(self, now: float) -> bool:
         """Whether the next frame shall be a key frame."""
@@ -46,12 +50,12 @@ class KeyframePolicy:
             return False
         if not any(due <= now for due in self._due.values()):
             return False
-        for cause in self._due:
-            self.taken[cause] += 1
-        self._due.clear()
-        self._last = now
+        self.on_keyframe(now)
         return True
 
     def on_keyframe(self, now: float) -> None:
-        """A key frame went out, asked for or not (the first frame of a stream)."""
+        """A key frame is asked for, or went out (perhaps unasked, as the first of a stream)."""
+        for cause in self._due:
+            self.taken[cause] += 1
+        self._due.clear()
         self._last = now

@@ -271,7 +271,7 @@ class SenderSession:
         stats = self.stats
         stats.packets += len(segments)
         stats.bytes += len(segments[0]) * (len(segments) - 1) + len(segments[-1])
-        self._breaker.start(now)
+        self._breaker.on_sent(now)
 
     def _count_frame(self, frame: EncodedFrame, now: float) -> None:
         stats = self.stats
@@ -310,7 +310,7 @@ class SenderSession:
         if self._silent:
             self._silent = False
             self._events.append(PeerHeard())
-        if self._breaker.on_report(now):
+        if self._breaker.on_report():
             self._events.append(RateLimited(None))
 
     def _housekeep(self, now: float) -> None:
