@@ -37,7 +37,7 @@ class DemoOptions:
     """One way; the round trip is twice this."""
     loss: float = 0.0
     queue: str = "dualpi2"
-    queue_args: tuple[str, ...] = ("limit=100", "mode=linux")
+    queue_args: tuple[str, ...] = ("packets=100", "mode=linux")
     seed: int = 1
     json_file: Path | None = None
 
@@ -112,7 +112,7 @@ async def _watch(chains: Sequence[Chain], seconds: float) -> None:
                 live.update(demo_view.live(reports, elapsed, seconds), refresh=True)
             elif elapsed >= next_line:
                 next_line += LINE_EVERY
-                console.print(demo_view.line(reports, elapsed), highlight=False)
+                console.print(demo_view.line(reports, elapsed), highlight=False, soft_wrap=True)
             if not all(p.running for chain in chains for p in chain.processes.values()):
                 return
             await asyncio.sleep(min(REFRESH, seconds - elapsed))
