@@ -9,10 +9,9 @@ from typing import Any, get_type_hints
 import typer
 
 from streamd.cli.arguments import file_role
-from streamd.config.docs import field_docs, type_text
+from streamd.config.docs import default_text, field_docs, type_text
 from streamd.config.load import load
 from streamd.config.model import ROLES
-from streamd.config.show import toml_value
 from streamd.registry import Plugin, Registry
 
 
@@ -53,13 +52,3 @@ def _details(spec: Any, section: str) -> Iterator[str]:
         yield f"  {field.name} = {default_text(field)}  ({type_text(hints[field.name])})"
         if field.name in docs:
             yield f"      {docs[field.name]}"
-
-
-def default_text(field: "dataclasses.Field[Any]") -> str:
-    """A dataclass field's default as it would stand in a file; "unset" for None."""
-    if field.default is not dataclasses.MISSING:
-        value = field.default
-    else:
-        assert field.default_factory is not dataclasses.MISSING
-        value = field.default_factory()
-    return "unset" if value is None else toml_value(value)

@@ -4,14 +4,13 @@ import inspect
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any
 
 import typer
-from pydantic import TypeAdapter
 from pydantic.fields import FieldInfo
 
 from streamd.cli.arguments import Flag
-from streamd.config.fields import form_of
+from streamd.config.docs import metavar, written_default
 from streamd.config.layers import env_name, flag_name
 from streamd.config.load import Loaded, load
 from streamd.config.model import DaemonConfig, plain_fields
@@ -86,29 +85,6 @@ def _default_text(field: FieldInfo) -> str:
     if default is None or field.annotation is bool:
         return ""
     return f" (default {written_default(field)})"
-
-
-def written_default(field: FieldInfo) -> str:
-    """A field's default in the form a user would write it."""
-    annotation: Any = field.annotation
-    if field.metadata:
-        annotation = Annotated[annotation, *field.metadata]
-    adapter: TypeAdapter[Any] = TypeAdapter(annotation)
-    value = adapter.dump_python(field.default, mode="json")
-    return ",".join(value) if isinstance(value, list) else str(value)
-
-
-def metavar(field: FieldInfo) -> str:
-    """How a value is written, for help and reference."""
-    form = form_of(field.annotation, field.metadata)
-    if form is not None:
-        return form.metavar
-    for part in (field.annotation, *get_args(field.annotation)):
-        if get_origin(part) is Literal:
-            return "|".join(map(str, get_args(part)))
-        if part in (int, float):
-            return "NUMBER"
-    return "TEXT"
 
 
 def _parameter(key: str) -> str:
