@@ -136,7 +136,9 @@ class FeedbackGenerator:
         self._last: _Source | None = None
         self._begun_at = 0.0
         self._heard_at: float | None = None
-        self._reported_at = 0.0
+        self._news = False
+        """The timer has something to report."""
+        self._timer_at = 0.0
         self._arrival_due = False
         self._marker = False
         self._left_over = False
@@ -172,6 +174,7 @@ class FeedbackGenerator:
             source.words[index] = BLOCK_RECEIVED | ecn << 13
             source.ticks[index] = int(now * _TICKS)
         source.new += 1
+        self._news = True
         if marker:
             source.flush = self._marker = True
         if source.flush or source.highest - source.reported >= self._ack_diff or self._left_over:
@@ -187,32 +190,35 @@ class FeedbackGenerator:
         if self._arrival_due:
             self._arrival_due = False
             marker = self._marker
-        elif self._timer_due(now):
+        elif self._news and (self._left_over or now >= self._timer_at):
             marker = True
         else:
             return self._late_report(now) if self._late else None
         self._marker = False
         lists = self._make_report(now, marker)
-        self._reported_at = now
-        self._left_over = any(self._is_due(source) for source in self._sources.values())
+        self._timer_at = self._interval_end(now)
+        sources = self._sources.values()
+        self._left_over = any(self._is_due(source) for source in sources)
+        self._news = any(source.new for source in sources)
+        if self._left_over and not self._profile.from_zero:
+            self._news = True
         return lists or None
 
     def next_timeout(self) -> float | None:
         """When to call `poll_report` although nothing arrives (s); None: not at all."""
         if self._arrival_due or self._late:
             return self._heard_at
-        if not self._has_news():
+        if not self._news:
             return None
-        return self._reported_at if self._left_over else self._interval_end(self._reported_at)
+        return self._heard_at if self._left_over else self._timer_at
 
     def _restart(self, now: float) -> None:
         """Nothing was heard for long, or ever: forget everything."""
         self._sources.clear()
         self._last = None
         self._begun_at = now
-        self._arrival_due = self._marker = self._left_over = self._late = False
-        if not self._profile.from_zero:
-            self._reported_at = now
+        self._arrival_due = self._marker = self._left_over = self._late = self._news = False
+        self._timer_at = self._interval_end(0.0 if self._profile.from_zero else now)
 
     def _find(self, ssrc: int, seq: int, now: float) -> _Source | None:
         source = self._sources.get(ssrc)
@@ -248,17 +254,6 @@ class FeedbackGenerator:
         profile = self._profile
         usual = max(since + profile.interval, self._begun_at + profile.first_period)
         return min(since + profile.first_interval, usual)
-
-    def _has_news(self) -> bool:
-        """Whether the timer has anything to report."""
-        if self._left_over and not self._profile.from_zero:
-            return True
-        return any(source.new for source in self._sources.values())
-
-    def _timer_due(self, now: float) -> bool:
-        if not self._has_news():
-            return False
-        return self._left_over or now >= self._interval_end(self._reported_at)
 
     def _make_report(self, now: float, marker: bool) -> list[BlockList]:
         lists: list[BlockList] = []

@@ -219,10 +219,11 @@ class ScreamController(Controller):
         conn = self._conn
         stream = self._streams[ssrc]
         raw = self.target_bitrate(ssrc, now=now)
+        target = raw if raw > 0 else stream.last_positive
         mss = pacing.choose_mss(conn, self._t)
         loss_epoch, stream.loss_epoch = stream.loss_epoch, False
         return RateDecision(
-            target_bps=raw if raw > 0 else stream.last_positive,
+            target_bps=min(stream.max_bps, max(stream.min_bps, target)),
             pacing_bps=conn.pacing_bps(),
             cwnd_bytes=conn.ref_wnd * conn.window_headroom + conn.mss_eff,
             mss_bytes=mss,

@@ -81,7 +81,6 @@ def _acknowledge(conn: Connection, stream: Stream, report: StreamReport, t: int)
         if packet.marker and number != end_seq:
             ring.acked_tx, ring.ts_high = sent, ts_high
             detect_losses(conn, stream, number, t)
-            flags = ring.flags
     if not delivered:
         return False
     ring.acked_tx, ring.ts_high = sent, ts_high

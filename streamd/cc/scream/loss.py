@@ -18,6 +18,8 @@ Differences from the reference: only entries a walk can change are visited
 is not mistaken for a packet never sent.
 """
 
+from bisect import bisect_left, bisect_right
+
 from streamd.cc.scream import constants as c
 from streamd.cc.scream.ring import ACKED, PASSED, USED, TxRing
 from streamd.cc.scream.state import Connection, Stream
@@ -44,32 +46,31 @@ def detect_losses(conn: Connection, stream: Stream, highest: int, t: int) -> Non
 def _expire(conn: Connection, stream: Stream, previous: int, highest: int, t: int) -> None:
     """First rule: what now lies more than 512 behind."""
     ring = stream.ring
-    flags = ring.flags
     end = previous - c.LOSS_DEPTH
-    step = highest - previous
-    begin = end - (step if 0 <= step < c.LOSS_STEP else c.LOSS_STEP)
     if ring.open[0] >= end:
         return
-    for seq in ring.open:
-        if seq >= end:
-            break
+    step = highest - previous
+    begin = end - (step if 0 <= step < c.LOSS_STEP else c.LOSS_STEP)
+    first, last = bisect_left(ring.open, begin), bisect_left(ring.open, end)
+    for seq in ring.open[first:last]:
         index = seq & c.RING_MASK
-        if begin <= seq and flags[index] & USED and ring.seqs[index] == seq:
-            if not flags[index] & ACKED:
+        if ring.seqs[index] == seq:
+            state = ring.flags[index]
+            ring.flags[index] = 0
+            if state & (USED | ACKED) == USED:
                 _lost(conn, stream, ring.sizes[index], t)
-            flags[index] = 0
+    del ring.open[first:last]
     ring.prune()
 
 
 def _walk_open(conn: Connection, stream: Stream, previous: int, highest: int, t: int) -> None:
     """Second rule, for entries an earlier walk has passed or that were sent again."""
-    ring = stream.ring
-    begin = previous - c.LOSS_DEPTH
-    still_open = []
-    for seq in ring.open:
-        if seq < begin or seq > highest or _settle(conn, stream, seq, t):
-            still_open.append(seq)
-    ring.open = still_open
+    entries = stream.ring.open
+    first = bisect_left(entries, previous - c.LOSS_DEPTH)
+    last = bisect_right(entries, highest)
+    still_open = [seq for seq in entries[first:last] if _settle(conn, stream, seq, t)]
+    if len(still_open) != last - first:
+        entries[first:last] = still_open
 
 
 def _walk_new(conn: Connection, stream: Stream, first: int, last: int, t: int) -> None:

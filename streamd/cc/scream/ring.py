@@ -8,7 +8,7 @@ in it. An entry the walk has passed is either finished or in `open`, which is
 why the two are equivalent.
 """
 
-from bisect import insort
+from bisect import bisect_left
 
 from streamd.cc.scream import constants as c
 
@@ -17,10 +17,6 @@ USED = 1
 ACKED = 2
 PASSED = 4
 """Counted as having left the network."""
-
-_FORGET = 2 * c.LOSS_DEPTH + 2 * c.LOSS_STEP
-"""No walk reaches further behind the highest acknowledgement, late reports included."""
-
 
 class TxRing:
     """Sent packets by sequence number modulo the ring size; numbers are unwrapped."""
@@ -63,8 +59,10 @@ class TxRing:
 
     def reopen(self, seq: int) -> None:
         """A packet at or below `scanned` was sent again and its entry rewritten."""
-        if seq not in self.open:
-            insort(self.open, seq)
+        entries = self.open
+        place = bisect_left(entries, seq)
+        if place == len(entries) or entries[place] != seq:
+            entries.insert(place, seq)
 
     def forget(self) -> int:
         """Drop every entry; returns the bytes that were still counted as in flight."""
@@ -75,8 +73,8 @@ class TxRing:
         return in_flight
 
     def prune(self) -> None:
-        """Drop from `open` what no walk will reach again."""
-        horizon = self.scanned - _FORGET
-        keep = [seq for seq in self.open if seq >= horizon]
-        if len(keep) != len(self.open):
-            self.open[:] = keep
+        """Drop from `open` what the ring has no room for any more."""
+        entries = self.open
+        horizon = self.scanned - c.RING_MASK
+        if entries and entries[0] < horizon:
+            del entries[: bisect_left(entries, horizon)]
