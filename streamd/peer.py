@@ -10,6 +10,8 @@ stranger, so that one stray datagram cannot turn a stream away before it began.
 Core: standard library only; time is given.
 """
 
+import math
+
 from streamd.datagram import Address
 
 HOLD = 1.0
@@ -50,6 +52,11 @@ class PeerLatch:
             self.changes += 1
         self._heard_at = now
         return True
+
+    def release(self) -> None:
+        """The peer said goodbye: the next source that speaks takes its place at once."""
+        if self._hold != math.inf:
+            self._heard_at = -math.inf
 
     def set(self, address: Address) -> None:
         """The configured name resolved to `address`; what was heard before counts no more."""

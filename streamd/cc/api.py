@@ -185,9 +185,7 @@ class Controller:
     ) -> None:
         """A stream begins; its `queue` may be read at any time."""
 
-    def on_media_packet(
-        self, ssrc: int, size: int, marker: bool, *, now: float
-    ) -> None:
+    def on_media_packet(self, ssrc: int, size: int, marker: bool, *, now: float) -> None:
         """A packet was appended to the stream's queue; `marker`: the last one of its frame."""
 
     def select(self, *, now: float) -> int | None:
@@ -231,9 +229,7 @@ class Controller:
 class BuildController(Protocol):
     """Makes a controller from its validated configuration."""
 
-    def __call__(
-        self, config: Any, *, ecn: int, rng: random.Random, now: float
-    ) -> Controller:
+    def __call__(self, config: Any, *, ecn: int, rng: random.Random, now: float) -> Controller:
         """`ecn` is the codepoint to send with; ConfigError if the algorithm cannot honour it."""
 
 

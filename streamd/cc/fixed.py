@@ -77,9 +77,7 @@ class FixedController(Controller):
                 self._lost_packets += 1
             if stream.acked:
                 rtt = now - stream.acked[-1].sent_at
-                self._srtt = (
-                    rtt if self._srtt is None else self._srtt + (rtt - self._srtt) / 8
-                )
+                self._srtt = rtt if self._srtt is None else self._srtt + (rtt - self._srtt) / 8
 
     def decision(self, ssrc: int, *, now: float) -> RateDecision:
         rate = self._config.rate_bps
@@ -101,9 +99,7 @@ class FixedController(Controller):
         )
 
 
-def _build(
-    config: FixedConfig, *, ecn: int, rng: random.Random, now: float
-) -> FixedController:
+def _build(config: FixedConfig, *, ecn: int, rng: random.Random, now: float) -> FixedController:
     return FixedController(config, ecn=ecn)
 
 

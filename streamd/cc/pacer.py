@@ -36,9 +36,19 @@ class Pacer:
         if self.next_time < now:
             self.next_time = now
 
+    def hold(self, at: float, now: float) -> bool:
+        """Whether `at`, the controller's own time for the next packet, is to be waited for.
+
+        Its schedule and this one differ by a quantum and the catch-up at most when
+        they say the same; what lies further away is another demand, and then the
+        schedule goes on at `at`.
+        """
+        if at <= now + self._quantum + self._catch_up:
+            return False
+        self.next_time = at
+        return True
+
     def on_sent(self, interval: float, now: float) -> None:
         """A packet left that occupies the schedule for `interval` seconds."""
         floor = now - self._catch_up
-        self.next_time = (
-            self.next_time if self.next_time > floor else floor
-        ) + interval
+        self.next_time = (self.next_time if self.next_time > floor else floor) + interval

@@ -4,13 +4,16 @@ What it decides, and by which rule:
 
 * *acknowledged*: the first report that names a packet as received. The packet
   leaves the ledger; any later mention is a repeat.
-* *lost*, for controllers without a rule of their own: not acknowledged although
-  a packet sent at least `REORDER_TIME` later was. It stays in the ledger, a late
-  acknowledgement or a retransmission can still come.
+* *overtaken*: not acknowledged although a later number was. Only these can be
+  lost or be due for repair, so only these are looked at per report.
+* *lost*, for controllers without a rule of their own: overtaken by a packet sent
+  at least `REORDER_TIME` later. It stays in the ledger, a late acknowledgement or
+  a retransmission can still come.
 * *network loss* of a first transmission (metrics 1.4: a repair does not undo
   it): never acknowledged, or acknowledged only by a copy. Copies carry the same
   sequence number, so which one arrived is told by the one-way delay: an arrival
-  too early for the copy, by the smallest delay seen, was the first transmission.
+  too early for the first copy, by the smallest delay seen, was the first
+  transmission.
 
 Sequence numbers are unwrapped against the highest one sent, so a report can
 only speak of the 65536 numbers around it; what was never sent is counted.
@@ -19,7 +22,8 @@ only speak of the 65536 numbers around it; what was never sent is counted.
 from streamd.cc.api import FeedbackReport, SentPacket, StreamReport
 from streamd.cc.filters import WindowedMin
 from streamd.session.queue import MediaPacket
-from streamd.wire.ccfb import BlockList, CongestionFeedback
+from streamd.session.receiver_clock import ReceiverClock
+from streamd.wire.ccfb import ATO_OVER_RANGE, ATO_UNAVAILABLE, BlockList, CongestionFeedback
 
 REORDER_TIME = 0.03
 """A packet overtaken by one sent this much later is lost, not reordered (s)."""
@@ -28,17 +32,17 @@ MAX_OUTSTANDING = 16384
 MAX_AGE = 10.0
 """A packet unacknowledged for longer is forgotten (s)."""
 _OFFSET_UNIT = 1 / 1024
-_TICKS = 65536.0
 _EARLY = 0.001
 """Slack on the smallest one-way delay: the unit of the arrival time offset."""
 
 
 class SentHistory:
-    """Outstanding packets of one SSRC, oldest first."""
+    """Outstanding packets of one SSRC, in sequence order."""
 
     def __init__(self, ssrc: int) -> None:
         self._ssrc = ssrc
         self._packets: dict[int, MediaPacket] = {}
+        self._overtaken: dict[int, MediaPacket] = {}
         self._highest_sent = -1
         self._first_sent: int | None = None
         self._highest_acked = -1
@@ -50,7 +54,6 @@ class SentHistory:
         """First transmissions known to be lost; outstanding ones are not in it."""
         self.unsent_count = 0
         """Blocks that named packets never sent as received."""
-        self.repeat_count = 0
         self.foreign_lists = 0
         """Block lists of an SSRC that is not ours."""
 
@@ -71,41 +74,51 @@ class SentHistory:
         """Record a transmission, first or repeated; sets the packet's times."""
         packet.sent_at = now
         packet.transmissions += 1
-        if packet.transmissions == 1:
-            packet.first_sent_at = now
-            self.first_sent_count += 1
-            if packet.seq > self._highest_sent:
-                self._highest_sent = packet.seq
-                if self._first_sent is None:
-                    self._first_sent = packet.seq
-        else:
+        if packet.transmissions > 1:
             packet.lost = False
+            if packet.transmissions == 2:
+                packet.repaired_at = now
+            return
+        packet.first_sent_at = now
+        self.first_sent_count += 1
+        self._highest_sent = packet.seq
+        if self._first_sent is None:
+            self._first_sent = packet.seq
+            self._highest_acked = packet.seq - 1
         self._packets[packet.seq] = packet
         if len(self._packets) > MAX_OUTSTANDING:
             self._forget_oldest()
 
+    def awaits(self, packet: MediaPacket) -> bool:
+        """Whether the packet was sent and is neither acknowledged nor forgotten."""
+        return packet.seq in self._packets
+
     def on_feedback(self, feedback: CongestionFeedback, *, now: float) -> FeedbackReport:
         """Match a decoded report with the packets sent.
 
-        The result has a stream report for each list that names our SSRC and
-        ends at or before the highest packet sent; others are counted.
+        The result has a stream report for each list that names our SSRC, cut to
+        the numbers really sent; what was cut off or is not ours is counted.
         """
         report = FeedbackReport(now, self._clock.unwrap(feedback.timestamp, now))
         for blocks in feedback.lists:
             if blocks.ssrc != self._ssrc:
                 self.foreign_lists += 1
-            elif blocks.blocks and self._first_sent is not None:
+            else:
                 self._match(blocks, report)
         return report
 
-    def outstanding_below(self, seq: int) -> list[MediaPacket]:
-        """Unacknowledged packets before `seq`, oldest first."""
-        found = []
-        for number, packet in self._packets.items():
-            if number >= seq:
-                break
-            found.append(packet)
-        return found
+    def overtaken(self) -> dict[int, MediaPacket]:
+        """Unacknowledged packets below the highest acknowledged, in sequence order."""
+        return self._overtaken
+
+    def give_up(self, seq: int) -> None:
+        """Nothing is done any more for an overtaken packet; a late report can still name it."""
+        del self._overtaken[seq]
+
+    def forget(self) -> None:
+        """Nobody will acknowledge what is outstanding: it counts as lost."""
+        while self._packets:
+            self._forget_oldest()
 
     def oldest_sent_at(self) -> float | None:
         """When the oldest outstanding packet was last sent; None when nothing is outstanding."""
@@ -117,7 +130,7 @@ class SentHistory:
         """Forget packets that nobody will acknowledge any more; they count as lost."""
         while self._packets:
             packet = next(iter(self._packets.values()))
-            if now - packet.sent_at < MAX_AGE or packet.queued:
+            if now - packet.sent_at < MAX_AGE:
                 return
             self._forget_oldest()
 
@@ -134,33 +147,46 @@ class SentHistory:
     def _forget_oldest(self) -> None:
         seq = next(iter(self._packets))
         del self._packets[seq]
+        self._overtaken.pop(seq, None)
         self.first_lost_count += 1
 
     def _match(self, blocks: BlockList, report: FeedbackReport) -> None:
+        highest, first = self._highest_sent, self._first_sent
+        if first is None:
+            self._count_unsent(blocks.blocks)
+            return
+        begin = highest + ((blocks.begin_seq - highest + 0x8000) & 0xFFFF) - 0x8000
         words = blocks.blocks
-        highest = self._highest_sent
-        ahead = (blocks.begin_seq - highest) & 0xFFFF
-        begin = highest + (ahead if ahead < 0x8000 else ahead - 0x10000)
-        end = begin + len(words) - 1
-        if end > highest:
-            self.unsent_count += sum(
-                1 for i in range(max(0, highest + 1 - begin), len(words)) if words[i] & 0x8000
-            )
-            words = words[: max(0, highest + 1 - begin)]
-            end = begin + len(words) - 1
-            if not words:
-                return
-        stream = StreamReport(self._ssrc, end, bool(words[-1] & 0x8000))
+        ahead = max(0, highest + 1 - begin)
+        if ahead < len(words):
+            self._count_unsent(words[ahead:])
+            words = words[:ahead]
+        if begin < first:
+            self._count_unsent(words[: first - begin])
+            words = words[first - begin :]
+            begin = first
+        if not words:
+            return
+        stream = StreamReport(self._ssrc, begin + len(words) - 1, words[-1] >= 0x8000)
         self._acknowledge(begin, words, report, stream)
-        self._find_lost(stream)
+        if self._overtaken:
+            self._find_lost(stream)
         report.streams.append(stream)
+
+    def _count_unsent(self, words: list[int]) -> None:
+        self.unsent_count += sum(word >= 0x8000 for word in words)
 
     def _acknowledge(
         self, begin: int, words: list[int], report: FeedbackReport, stream: StreamReport
     ) -> None:
-        pop = self._packets.pop
-        report_time = report.report_time
-        acked = stream.acked
+        packets = self._packets
+        # Lists repeat the last reports: what lies before the oldest outstanding goes in bulk.
+        known = next(iter(packets), self._highest_sent + 1) - begin
+        if known > 0:
+            stream.repeats = max(words[:known]) >= 0x8000
+            words = words[known:]
+            begin += known
+        pop, acked, report_time = packets.pop, stream.acked, report.report_time
         seq = begin - 1
         for word in words:
             seq += 1
@@ -168,71 +194,58 @@ class SentHistory:
                 continue
             packet = pop(seq, None)
             if packet is None:
-                if seq < (self._first_sent or 0):
-                    self.unsent_count += 1
-                else:
-                    stream.repeats = True
+                stream.repeats = True
                 continue
             packet.acked = True
-            packet.ecn = (word >> 13) & 3
-            packet.arrived_at = report_time - (word & 0x1FFF) * _OFFSET_UNIT
-            acked.append(packet)
-            if packet.transmissions > 1:
-                self._judge_copy(packet)
+            packet.ecn = word >> 13 & 3
+            offset = word & 0x1FFF
+            if offset >= ATO_OVER_RANGE:
+                self._take_untimed(packet, offset, report_time)
             else:
-                self._min_delay.update(packet.arrived_at - packet.sent_at, report.received_at)
-        if acked and acked[-1].seq > self._highest_acked:
-            self._highest_acked = acked[-1].seq
-            self._highest_acked_sent_at = acked[-1].first_sent_at
+                packet.arrived_at = report_time - offset * _OFFSET_UNIT
+                if packet.transmissions == 1:
+                    self._min_delay.update(packet.arrived_at - packet.sent_at, report.received_at)
+                else:
+                    self._judge_copy(packet)
+            acked.append(packet)
+        if acked:
+            self._settle(acked)
 
-    def _judge_copy(self, packet: SentPacket) -> None:
-        least = self._min_delay.value
-        if least is None or packet.arrived_at - packet.sent_at > least - _EARLY:
+    def _take_untimed(self, packet: MediaPacket, offset: int, report_time: float) -> None:
+        """An arrival without a usable time: now where none is given, else long ago."""
+        unknown = offset == ATO_UNAVAILABLE
+        packet.arrived_at = report_time - (0.0 if unknown else offset * _OFFSET_UNIT)
+        if packet.transmissions > 1:
             self.first_lost_count += 1
+
+    def _judge_copy(self, packet: MediaPacket) -> None:
+        """Count the first transmission as lost unless it is the one that arrived."""
+        least = self._min_delay.value
+        if least is None or packet.arrived_at - packet.repaired_at > least - _EARLY:
+            self.first_lost_count += 1
+
+    def _settle(self, acked: list[SentPacket]) -> None:
+        """Keep the overtaken packets: those acknowledged leave, those passed over now join."""
+        overtaken, packets = self._overtaken, self._packets
+        if overtaken:
+            for packet in acked:
+                overtaken.pop(packet.seq, None)
+        newest = acked[-1]
+        before, highest = self._highest_acked, newest.seq
+        if highest <= before:
+            return
+        self._highest_acked = highest
+        self._highest_acked_sent_at = newest.first_sent_at
+        if next(iter(packets), highest) >= highest:
+            return
+        for seq in range(before + 1, highest):
+            skipped = packets.get(seq)
+            if skipped is not None:
+                overtaken[seq] = skipped
 
     def _find_lost(self, stream: StreamReport) -> None:
         horizon = self._highest_acked_sent_at - REORDER_TIME
-        for seq, packet in self._packets.items():
-            if seq >= self._highest_acked:
-                break
+        for packet in self._overtaken.values():
             if not packet.lost and packet.sent_at < horizon:
                 packet.lost = True
                 stream.lost.append(packet)
-
-
-class ReceiverClock:
-    """A receiver's 32-bit Q16 clock (wraps at 18.2 h) as seconds that grow with ours.
-
-    A restarted receiver starts another clock. It shows as an advance that
-    differs from our own by more than `MAX_STEP`; the new clock is then laid
-    over the old one at the moment of its first report, so that one-way delays
-    stay comparable and no base delay is spoiled.
-    """
-
-    MAX_STEP = 5.0
-
-    def __init__(self) -> None:
-        self.jumps = 0
-        self._ticks: int | None = None
-        self._time = 0.0
-        self._heard_at = 0.0
-
-    def unwrap(self, ticks: int, now: float) -> float:
-        """The report timestamp in seconds, unwrapped. A reordered report goes back a little."""
-        if self._ticks is None:
-            self._set(ticks, ticks / _TICKS, now)
-            return self._time
-        step = (ticks - self._ticks) & 0xFFFFFFFF
-        advance = (step if step < 0x80000000 else step - 0x100000000) / _TICKS
-        elapsed = now - self._heard_at
-        if abs((step / _TICKS) - elapsed) <= self.MAX_STEP:
-            self._set(ticks, self._time + step / _TICKS, now)
-            return self._time
-        if -self.MAX_STEP <= advance < 0:
-            return self._time + advance
-        self.jumps += 1
-        self._set(ticks, self._time + elapsed, now)
-        return self._time
-
-    def _set(self, ticks: int, time: float, now: float) -> None:
-        self._ticks, self._time, self._heard_at = ticks, time, now

@@ -8,7 +8,7 @@ from streamd.cc.api import SentPacket
 class MediaPacket(SentPacket):
     """A packet from its making to its acknowledgement, with the bytes to send (again)."""
 
-    __slots__ = ("data", "frame_time", "queued")
+    __slots__ = ("data", "frame_time", "queued", "repaired_at")
 
     def __init__(
         self,
@@ -37,6 +37,8 @@ class MediaPacket(SentPacket):
         self.frame_time = frame_time
         self.queued = True
         """It stands in the queue; guards against queueing a retransmission twice."""
+        self.repaired_at = 0.0
+        """When it was sent for the second time (s)."""
 
 
 class PacketQueue:
@@ -74,6 +76,10 @@ class PacketQueue:
         packet.queued = True
         self._packets.appendleft(packet)
         self.bytes_queued += packet.size
+
+    def head(self) -> MediaPacket:
+        """The packet to leave next; IndexError when empty."""
+        return self._packets[0]
 
     def pop(self) -> MediaPacket:
         """The packet to send; IndexError when empty."""

@@ -22,15 +22,17 @@ class Retransmitter:
 
     def on_report(self, srtt: float, now: float) -> int:
         """Queue what is due again; returns how many packets."""
-        if not self._limit:
-            return 0
-        due = [
-            packet
-            for packet in self._history.outstanding_below(self._history.highest_acked)
-            if not packet.queued
-            and packet.transmissions <= self._limit
-            and now - packet.sent_at >= srtt
-        ]
+        due, spent = [], []
+        for seq, packet in self._history.overtaken().items():
+            if packet.queued:
+                continue
+            if packet.transmissions > self._limit:
+                if packet.lost:
+                    spent.append(seq)
+            elif now - packet.sent_at >= srtt:
+                due.append(packet)
+        for seq in spent:
+            self._history.give_up(seq)
         for packet in reversed(due):
             self._queue.push_front(packet, now)
         return len(due)

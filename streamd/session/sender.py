@@ -25,6 +25,7 @@ from streamd.session.breaker import CircuitBreaker
 from streamd.session.events import (
     Event,
     PeerChanged,
+    PeerClosed,
     PeerHeard,
     PeerSilent,
     RateLimited,
@@ -36,7 +37,7 @@ from streamd.session.keyframes import MIN_INTERVAL, KeyframePolicy
 from streamd.session.packetize import Packetizer, StreamIdentity
 from streamd.session.queue import PacketQueue
 from streamd.session.rtcp import SenderRtcp
-from streamd.session.stats import SenderStats
+from streamd.session.stats import SenderStats, count_reason
 from streamd.wire.bwtool import is_keepalive
 
 MAX_RUN = 48
@@ -44,7 +45,9 @@ MAX_RUN = 48
 HOUSEKEEPING = 0.05
 """Between looks at the slow things: RTCP, silence, circuit breaker, drain (s)."""
 SILENCE = 1.0
-"""Feedback is called missing after this (s)."""
+"""Feedback is called missing when packets went unanswered for this long (s)."""
+MAX_QUEUE_AGE = 10.0
+"""Packets wait no longer, whatever the controller does (s): the queue is bounded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +112,7 @@ class SenderSession:
             now=now,
         )
         self._events: deque[Event] = deque()
-        self.stats = SenderStats()
+        self.stats = SenderStats(keyframe_requests=self._keyframes.taken)
         self._input = FeedbackInput(
             self._history,
             self._queue,
@@ -120,7 +123,8 @@ class SenderSession:
         self._payload = options.max_payload
         self._ecn = NOT_ECT
         self._blocked = False
-        self._silent = False
+        self._silent: bool | None = None
+        """None: the peer has neither been heard nor missed yet."""
         self._housekeeping_at = now
         self._closing_at: float | None = None
         self._closed = False
@@ -131,13 +135,17 @@ class SenderSession:
     def next_frame(self, *, now: float) -> FramePlan:
         """Ask once per frame, right before encoding: the controller's answers are one-shot."""
         decision = self._controller.decision(self._ssrc, now=now)
-        self._payload = min(decision.mss_bytes, self._options.max_payload)
+        self._payload = max(1, min(decision.mss_bytes, self._options.max_payload))
         self._ecn = decision.ecn
         self._keyframes.on_decision(decision.keyframe_wanted, decision.loss_epoch, now)
         return FramePlan(self._breaker.apply(decision.target_bps), self._keyframes.take(now))
 
     def handle_frame(self, frame: EncodedFrame | None, *, now: float) -> None:
-        """Queue a frame; None: the encoder dropped it. Ignored once the session is closing."""
+        """Queue a frame; None: the encoder dropped it. Ignored once the session is closing.
+
+        Without a peer a frame is counted and thrown away; the first one for a new
+        peer is to be a key frame.
+        """
         if self._closing_at is not None:
             return
         if self.stats.started_at is None:
@@ -146,9 +154,11 @@ class SenderSession:
         if frame is None:
             self.stats.frames_dropped_by_encoder += 1
             return
+        if self._peer.address is None:
+            self.stats.frames_without_peer += 1
+            return
         self._count_frame(frame, now)
-        if not len(self._queue):
-            self._pacer.resume(now)
+        self._make_room(now)
         on_media, push, ssrc = self._controller.on_media_packet, self._queue.push, self._ssrc
         for packet in self._packetizer.packetize(frame, payload=self._payload, now=now):
             push(packet)
@@ -188,21 +198,25 @@ class SenderSession:
 
     def handle_datagrams(self, batch: Iterable[Datagram], *, now: float) -> None:
         """Feedback from the peer. What is not, is counted by reason and never answered."""
+        if self._closed:
+            return
         for datagram in batch:
             for data in datagram.segments():
                 try:
                     self._handle(data, datagram.address, now)
                 except (WireError, ProtocolViolation) as error:
-                    self.stats.invalid[error.reason] = self.stats.invalid.get(error.reason, 0) + 1
+                    count_reason(self.stats.invalid, error.reason)
 
     def poll_transmit(self, *, now: float) -> Transmit | None:
         """The next run of packets that may leave now; None: nothing, for the time being."""
         if self._closed:
             return None
-        control = self._rtcp.poll(self.stats, now)
         peer = self._peer.address
         if peer is None:
+            if self._closing_at is not None:
+                self._end()
             return None
+        control = self._rtcp.poll(self.stats, now)
         if control is not None:
             return Transmit([control], peer, NOT_ECT)
         segments = self._fill_run(now) if len(self._queue) else None
@@ -243,17 +257,24 @@ class SenderSession:
         self._blocked = False
         while len(segments) < MAX_RUN and pacer.ready(now):
             ssrc = controller.select(now=now)
-            if ssrc is None:
+            if ssrc is None or not len(queue):
+                self._blocked = ssrc is None
                 break
-            size = queue.head_size()
+            packet = queue.head()
+            size = packet.size
+            if packet.transmissions and not self._history.awaits(packet):
+                # Acknowledged, or forgotten, while its repair waited.
+                queue.pop()
+                continue
             if segments and size > run_size:
                 break
-            if controller.may_send(ssrc, size, now=now) is None:
+            at = controller.may_send(ssrc, size, now=now)
+            if at is None:
                 self._blocked = True
                 break
-            packet = queue.pop()
-            if packet.acked:
-                continue
+            if at > now and pacer.hold(at, now):
+                break
+            queue.pop()
             if packet.transmissions:
                 self.stats.retransmitted_packets += 1
                 self.stats.retransmitted_bytes += size
@@ -281,33 +302,53 @@ class SenderSession:
             self._keyframes.on_keyframe(now)
         else:
             stats.frames_delta += 1
-        stats.keyframe_requests = self._keyframes.taken
+
+    def _make_room(self, now: float) -> None:
+        """Before a frame is queued: a fresh schedule, or an end to a queue nobody serves."""
+        oldest = self._queue.head_time()
+        if oldest is None:
+            self._pacer.resume(now)
+        elif now - oldest > MAX_QUEUE_AGE:
+            self._queue.clear()
+            self._keyframes.on_decision(True, False, now)
 
     def _handle(self, data: bytes, address: Address, now: float) -> None:
         if self._options.bwtool and is_keepalive(len(data)):
             self._heard(address, now)
             return
         contents = self._rtcp.parse(data)
-        if not self._heard(address, now):
-            raise ProtocolViolation("foreign_source", f"from {address}")
+        self._heard(address, now)
         if contents.keyframe_requested:
             self._keyframes.on_receiver_request(now)
         for feedback in contents.feedback:
             if self._input.on_feedback(feedback, len(data), now=now):
-                self._answered(now)
+                self._answered()
 
-    def _heard(self, address: Address, now: float) -> bool:
+        if contents.bye:
+            # Whoever comes next need not wait until this one is believed to be gone.
+            self._peer.release()
+            self._events.append(PeerClosed())
+
+    def _heard(self, address: Address, now: float) -> None:
+        """Raises ProtocolViolation on a stranger."""
         before = self._peer.address
         if not self._peer.accept(address, now=now):
-            return False
+            raise ProtocolViolation("foreign_source", f"from {address}")
         if self._peer.address != before:
+            self._begin_anew(now)
             self._events.append(PeerChanged(address))
-        return True
 
-    def _answered(self, now: float) -> None:
-        """A report with news: the path works."""
+    def _begin_anew(self, now: float) -> None:
+        """Another receiver: it has no picture, no wall time, and nothing to acknowledge."""
+        self._history.forget()
+        self._controller.forget_unacked(self._ssrc, now=now)
+        self._keyframes.on_receiver_request(now)
+        self._rtcp.poll_first(now)
+
+    def _answered(self) -> None:
+        """Packets were acknowledged: the path works."""
         self._blocked = False
-        if self._silent:
+        if self._silent is not False:
             self._silent = False
             self._events.append(PeerHeard())
         if self._breaker.on_report():
@@ -325,16 +366,19 @@ class SenderSession:
         self._watch_silence(now)
 
     def _watch_silence(self, now: float) -> None:
-        since = self.stats.last_feedback_at or self.stats.started_at
-        if since is not None and not self._silent and now - since > SILENCE:
+        silence = self._breaker.silence(now)
+        if silence > SILENCE and not self._silent:
             self._silent = True
-            self._events.append(PeerSilent(now - since))
+            self._events.append(PeerSilent(silence))
 
     def _finish(self, peer: Address, now: float) -> Transmit | None:
         """BYE once everything arrived or the drain time is over."""
         if (len(self._queue) or len(self._history)) and now < (self._closing_at or 0.0):
             return None
-        self._closed = True
-        self._events.append(SessionClosed())
+        self._end()
         bye = self._rtcp.bye(self.stats, now)
         return None if bye is None else Transmit([bye], peer, NOT_ECT)
+
+    def _end(self) -> None:
+        self._closed = True
+        self._events.append(SessionClosed())

@@ -51,12 +51,15 @@ class SenderStats:
     frames_key: int = 0
     frames_delta: int = 0
     frames_dropped_by_encoder: int = 0
+    frames_without_peer: int = 0
+    """Thrown away because nobody had asked for them yet; in no other frame count."""
     frame_bytes: int = 0
     keyframe_requests: dict[str, int] = field(default_factory=dict)
     """Requests taken up, by cause: target, loss, receiver."""
     feedback_reports: int = 0
     feedback_bytes: int = 0
     feedback_ignored: dict[str, int] = field(default_factory=dict)
+    """Reports that were ignored in whole or in part, by reason."""
     last_feedback_at: float | None = None
     ecn_acked: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
     """Acknowledged packets by the codepoint the receiver saw: not-ECT, ECT(1), ECT(0), CE."""
