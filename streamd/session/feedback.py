@@ -9,14 +9,15 @@ receiver.
 
 Two profiles. `bw-tool` is that receiver to the letter: it takes 0 as reported
 before the first packet, so a stream that starts elsewhere is reported from 0
-on, and every list has 64 entries. The default profile starts at the first
-packet received, whatever its number, and does not report an SSRC again that
-has nothing new.
+on, every list has 64 entries, and a gap that few packets follow waits for the
+timer. The default profile starts at the first packet received, whatever its
+number, reports a gap with the packet that shows it, does not report an SSRC
+again that has nothing new, and says nothing of packets its history of 512 is
+too short for.
 
-Extensions of the default profile's kind that both share: arithmetic is modulo
-2^16 throughout, a duplicate keeps the first arrival time and any CE mark (RFC
-8888 section 3.1), a packet that arrives late behind the list of the next
-report gets a list of its own.
+Both differ from the reference in this: arithmetic is modulo 2^16 throughout; a
+duplicate keeps the first arrival time and any CE mark (RFC 8888 section 3.1);
+a packet that comes late, behind the next list, gets a list of its own.
 
 Sans-IO: feed `on_packet`, and whenever it returns True or `next_timeout` is
 due, call `poll_report` until it returns None.
@@ -189,14 +190,16 @@ class FeedbackGenerator:
         """
         if self._arrival_due:
             self._arrival_due = False
-            marker = self._marker
+            # the reference leaves a gap that few packets follow to the timer
+            marker = self._marker or not self._profile.from_zero
         elif self._news and (self._left_over or now >= self._timer_at):
             marker = True
         else:
             return self._late_report(now) if self._late else None
         self._marker = False
         lists = self._make_report(now, marker)
-        self._timer_at = self._interval_end(now)
+        if lists:
+            self._timer_at = self._interval_end(now)
         sources = self._sources.values()
         self._left_over = any(self._is_due(source) for source in sources)
         self._news = any(source.new for source in sources)
