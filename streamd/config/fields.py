@@ -37,10 +37,15 @@ class Form:
     """The unit a bare number from a user counts in, where it is not the base unit."""
 
 
-def _from_text(parse: Callable[[str], object]) -> BeforeValidator:
-    """Strings go through `parse`; anything else is checked as it is."""
+def _from_text(parse: Callable[[str], object], *, text: str = "") -> BeforeValidator:
+    """Strings go through `parse`; anything else is checked as it is.
+
+    With `text`, numbers are refused: the value is only ever written as such a text.
+    """
 
     def convert(value: object) -> object:
+        if text and isinstance(value, int | float):
+            raise ValueError(f"a text such as {text} is needed here")
         return parse(value) if isinstance(value, str) else value
 
     return BeforeValidator(convert)
@@ -56,6 +61,10 @@ def _comma_list(value: object) -> object:
 
 def _off(value: object) -> object:
     return None if value == "off" else value
+
+
+def _show_off(value: int | None) -> int | str:
+    return "off" if value is None else value
 
 
 SHOW = PlainSerializer(str, when_used="json-unless-none")
@@ -75,14 +84,21 @@ Bytes = Annotated[int, _from_text(parse_size), AS_SIZE, Field(ge=0), Form("SIZE"
 """A size, stored in bytes."""
 Ratio = Annotated[float, _from_text(parse_ratio), Field(ge=0, le=1), Form("RATIO")]
 """A share from 0 to 1; "1%" is read as 0.01."""
-Address = Annotated[HostPort, _from_text(parse_host_port), SHOW, Form("HOST:PORT")]
+Address = Annotated[
+    HostPort, _from_text(parse_host_port, text='"192.0.2.1:5004"'), SHOW, Form("HOST:PORT")
+]
 """Where to bind or send."""
-Size2D = Annotated[FrameSize, _from_text(parse_frame_size), SHOW, Form("WIDTHxHEIGHT")]
+Size2D = Annotated[
+    FrameSize, _from_text(parse_frame_size, text='"352x288"'), SHOW, Form("WIDTHxHEIGHT")
+]
 """A picture size in pixels."""
 LinkCapacity = Annotated[Capacity, _from_text(parse_capacity), SHOW, Form("TRACE|RATE")]
 """What one direction of the link carries."""
 OptionalPort = Annotated[
-    Annotated[int, Field(ge=0, le=65535)] | None, BeforeValidator(_off), Form("PORT|off")
+    Annotated[int, Field(ge=0, le=65535)] | None,
+    BeforeValidator(_off),
+    PlainSerializer(_show_off, when_used="json"),
+    Form("PORT|off"),
 ]
 """A TCP port, 0 for any free one, None ("off") for none at all."""
 FilePath = Annotated[Path, SHOW, Form("FILE")]

@@ -4,6 +4,7 @@ Every problem found is in one ConfigError, a line each, with the place it was wr
 at; nothing half-checked ever comes back.
 """
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -66,6 +67,8 @@ class _Loader(Generic[M]):
         self._fields = plain_fields(model)
         self._section = model.plugin_section
         self._problems: list[str] = []
+        self._empty: dict[str, Setting] = {}
+        """Sections without a key, by plug-in: their names are checked all the same."""
 
     def load(
         self,
@@ -84,9 +87,9 @@ class _Loader(Generic[M]):
         options = {name: self._options(name, given) for name, given in sections.items()}
         config = self._build(plain, options)
         if config is not None and not self._problems:
-            self._problems += _choice_problems(config, plain)
+            self._problems += _choice_problems(config, plain, sections)
         if config is None or self._problems:
-            raise ConfigError("\n".join(self._problems))
+            raise ConfigError("\n".join(sorted(self._problems, key=_line_number)))
         return Loaded(config, self._origins(plain, sections))
 
     def _own_environment(self, layer: Layer) -> Layer:
@@ -117,6 +120,7 @@ class _Loader(Generic[M]):
                 sections.setdefault(key[1], {})[key[2]] = setting
             elif key[0] == self._section and len(key) == 2 and setting.value == {}:
                 sections.setdefault(key[1], {})
+                self._empty[key[1]] = setting
             elif key[0] == self._section and len(key) == 2:
                 self._problems.append(
                     f"{setting.origin}: {'.'.join(key)} is a section, not a value"
@@ -140,8 +144,8 @@ class _Loader(Generic[M]):
             spec = registry.get(name)
             return build_options(spec.config_type, f"{self._section}.{name}", given)
         except ConfigError as error:
-            origin = next((setting.origin + ": " for setting in given.values()), "")
-            self._problems.append(f"{origin}{self._section}.{name}: {error}")
+            setting = next(iter(given.values()), None) or self._empty[name]
+            self._problems.append(f"{setting.origin}: {self._section}.{name}: {error}")
         except SectionProblems as error:
             self._problems += error.lines
         return None
@@ -201,15 +205,35 @@ def _field_problems(error: ValidationError, plain: dict[str, Setting]) -> Iterat
             continue
         single = ValueError(item["msg"].removeprefix("Value error, "))
         message = problem_text(single, item["input"])
-        yield f"{plain[key].origin}: {key}: {message}" if key in plain else message
+        if key:
+            yield f"{plain[key].origin}: {key}: {message}"
+        else:
+            named = [plain[word].origin for word in message.split() if word in plain]
+            yield f"{', '.join(named)}: {message}"
 
 
-def _choice_problems(config: DaemonConfig, plain: dict[str, Setting]) -> Iterator[str]:
+def _choice_problems(
+    config: DaemonConfig, plain: dict[str, Setting], sections: Sections
+) -> Iterator[str]:
     """A plug-in that is named but not there, or cannot do what is asked of it."""
     for key, check in config.choices():
         try:
             check()
         except ConfigError as error:
-            origin = f"{plain[key].origin}: " if key in plain else ""
-            yield f"{origin}{key}: {error}"
+            chosen = str(getattr(config, key))
+            involved = [plain[key]] if key in plain else []
+            involved += sections.get(chosen, {}).values()
+            yield f"{_origins(involved)}{key}: {error}"
             return
+
+
+def _origins(settings: Iterable[Setting]) -> str:
+    """The start of a message about several settings: where each was written."""
+    places = list(dict.fromkeys(setting.origin for setting in settings))
+    return f"{', '.join(places)}: " if places else ""
+
+
+def _line_number(problem: str) -> float:
+    """Problems of the file come first, in the order of its lines."""
+    match = re.match(r"[^\n]*?:(\d+): ", problem)
+    return float(match[1]) if match else math.inf

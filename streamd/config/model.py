@@ -29,7 +29,7 @@ from streamd.config.fields import (
     Size2D,
 )
 from streamd.config.plugins import CONTROLLERS, QUEUES
-from streamd.config.units import Capacity, HostPort
+from streamd.config.units import Capacity, HostPort, format_duration, format_rate
 from streamd.ecn import Ecn, from_name
 from streamd.errors import ConfigError
 from streamd.link.queue import QueueSpec
@@ -177,13 +177,14 @@ class SenderConfig(DaemonConfig):
     def _rates_in_order(self) -> Self:
         if self.min_rate > self.max_rate:
             raise ValueError(
-                f"min_rate ({self.min_rate:g} bit/s) is above max_rate ({self.max_rate:g} bit/s)"
+                f"min_rate ({format_rate(self.min_rate)}) is above"
+                f" max_rate ({format_rate(self.max_rate)})"
             )
         start = self.start_rate
         if start is not None and not self.min_rate <= start <= self.max_rate:
             raise ValueError(
-                f"start_rate ({start:g} bit/s) is outside min_rate to max_rate"
-                f" ({self.min_rate:g} to {self.max_rate:g} bit/s)"
+                f"start_rate ({format_rate(start)}) is outside min_rate"
+                f" ({format_rate(self.min_rate)}) to max_rate ({format_rate(self.max_rate)})"
             )
         return self
 
@@ -260,8 +261,8 @@ class ReceiverConfig(DaemonConfig):
     def _playout_in_order(self) -> Self:
         if self.playout_min > self.playout_max:
             raise ValueError(
-                f"playout_min ({self.playout_min:g} s) is above playout_max"
-                f" ({self.playout_max:g} s)"
+                f"playout_min ({format_duration(self.playout_min)}) is above"
+                f" playout_max ({format_duration(self.playout_max)})"
             )
         return self
 
