@@ -21,7 +21,9 @@ class WindowedMin:
         if self._current is None:
             self._current, self._since = value, now
         elif now - self._since >= self._period:
-            self._previous, self._current, self._since = self._current, value, now
+            stale = now - self._since >= 2 * self._period
+            self._previous = None if stale else self._current
+            self._current, self._since = value, now
         elif value < self._current:
             self._current = value
 

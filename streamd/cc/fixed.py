@@ -17,9 +17,12 @@ from streamd.cc.api import (
     RateDecision,
     SentPacket,
 )
+from streamd.ecn import CE
 
 PACING_HEADROOM = 1.5
 """A frame leaves in two thirds of its interval, as with SCReAM, so that queues compare."""
+MAX_TRACKED = 16384
+"""Packets in flight that are remembered; what is never acknowledged must not pile up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,7 @@ class FixedController(Controller):
         self._config = config
         self._ecn = ecn
         self._queues: dict[int, MediaQueue] = {}
+        self._flight: dict[tuple[int, int], int] = {}
         self._in_flight = 0
         self._lost_bytes = 0
         self._lost_packets = 0
@@ -63,21 +67,33 @@ class FixedController(Controller):
         return None
 
     def on_packet_sent(self, packet: SentPacket, *, now: float) -> float:
-        self._in_flight += packet.size
-        return packet.size * 8 / (self._config.rate_bps * PACING_HEADROOM)
+        # A number that is sent again is in flight once.
+        key, size = (packet.ssrc, packet.seq), packet.size
+        self._in_flight += size - self._flight.get(key, 0)
+        self._flight[key] = size
+        if len(self._flight) > MAX_TRACKED:
+            self._landed(next(iter(self._flight)))
+        return size * 8 / (self._config.rate_bps * PACING_HEADROOM)
 
     def on_feedback(self, report: FeedbackReport, *, now: float) -> None:
         for stream in report.streams:
             for packet in stream.acked:
-                self._in_flight -= packet.size
-                self._ce_packets += packet.ecn == 3
+                self._landed((packet.ssrc, packet.seq))
+                self._ce_packets += packet.ecn == CE
             for packet in stream.lost:
-                self._in_flight -= packet.size
+                self._landed((packet.ssrc, packet.seq))
                 self._lost_bytes += packet.size
                 self._lost_packets += 1
-            if stream.acked:
+            if stream.acked and stream.acked[-1].transmissions == 1:
                 rtt = now - stream.acked[-1].sent_at
                 self._srtt = rtt if self._srtt is None else self._srtt + (rtt - self._srtt) / 8
+
+    def forget_unacked(self, ssrc: int, *, now: float) -> None:
+        for key in [key for key in self._flight if key[0] == ssrc]:
+            self._landed(key)
+
+    def _landed(self, key: tuple[int, int]) -> None:
+        self._in_flight -= self._flight.pop(key, 0)
 
     def decision(self, ssrc: int, *, now: float) -> RateDecision:
         rate = self._config.rate_bps
@@ -90,7 +106,7 @@ class FixedController(Controller):
         return ControllerStats(
             target_bps=rate,
             pacing_bps=rate * PACING_HEADROOM,
-            bytes_in_flight=max(0, self._in_flight),
+            bytes_in_flight=self._in_flight,
             srtt=self._srtt,
             bytes_lost=self._lost_bytes,
             packets_lost=self._lost_packets,
