@@ -29,7 +29,7 @@ from streamd.config.fields import (
     Size2D,
 )
 from streamd.config.plugins import CONTROLLERS, QUEUES
-from streamd.config.units import Capacity, HostPort, format_duration, format_rate
+from streamd.config.units import Capacity, HostPort, format_rate
 from streamd.ecn import Ecn, from_name
 from streamd.errors import ConfigError
 from streamd.link.queue import QueueSpec
@@ -76,9 +76,6 @@ class DaemonConfig(BaseModel):
     )
     json_file: FilePath | None = Field(
         None, alias="json", description="Write the final summary to this file."
-    )
-    event_log: FilePath | None = Field(
-        None, description="Write per-packet and per-decision events (JSON lines) to this file."
     )
     receive_buffer: Bytes = Field(
         4 * 1024 * 1024,
@@ -193,6 +190,12 @@ class SenderConfig(DaemonConfig):
         yield "ecn", self.ecn_codepoint
         yield "controller", self._trial_controller
 
+    def counts_minus_one(self) -> bool:
+        """Whether feedback counts its blocks as the BW tool does (blocks minus 1)."""
+        if self.feedback_count == "auto":
+            return self.profile == "bw-tool"
+        return self.feedback_count == "minus-one"
+
     def limits(self) -> Limits:
         """Bounds of the stream's media rate."""
         start = self.start_rate or min(max(DEFAULT_START_BPS, self.min_rate), self.max_rate)
@@ -249,22 +252,15 @@ class ReceiverConfig(DaemonConfig):
         "auto",
         description="How num_reports of RFC 8888 feedback is written; auto follows the profile.",
     )
-    playout_min: Seconds = Field(0.0, description="Least delay of the frame clock.")
-    playout_max: Seconds = Field(
-        1.0, description="An incomplete frame is given up after this time when a later one waits."
-    )
     freeze_rule: Literal["webrtc", "formula"] = Field(
         "webrtc", description="Which rule counts freezes; formula is the SCReAM video paper's."
     )
 
-    @model_validator(mode="after")
-    def _playout_in_order(self) -> Self:
-        if self.playout_min > self.playout_max:
-            raise ValueError(
-                f"playout_min ({format_duration(self.playout_min)}) is above"
-                f" playout_max ({format_duration(self.playout_max)})"
-            )
-        return self
+    def counts_minus_one(self) -> bool:
+        """Whether feedback counts its blocks as the BW tool does (blocks minus 1)."""
+        if self.feedback_count == "auto":
+            return self.profile == "bw-tool"
+        return self.feedback_count == "minus-one"
 
 
 class BottleneckConfig(DaemonConfig):

@@ -76,6 +76,7 @@ class ReceiverDaemon:
                 payload_types=frozenset(types),
                 peer=peer,
                 bwtool=self._bwtool,
+                minus_one=config.counts_minus_one(),
                 freeze_rule=config.freeze_rule,
             ),
             now=now,

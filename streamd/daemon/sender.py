@@ -107,6 +107,7 @@ class SenderDaemon:
             limits=config.limits(),
             peer=peer,
             bwtool=config.profile == "bw-tool",
+            minus_one=config.counts_minus_one(),
             max_payload=config.mss,
             retransmissions=config.max_retransmissions if config.retransmissions else 0,
             keyframe_on_target="target" in config.keyframe_on,

@@ -62,6 +62,8 @@ class ReceiverOptions:
     """Where to announce ourselves before any media came; None: wait to be sent to."""
     cname: str = "streamd"
     bwtool: bool = False
+    minus_one: bool = False
+    """Write `num_reports` as the number of blocks minus 1, as the BW tool reads it."""
     request_keyframes: bool = True
     freeze_rule: Literal["webrtc", "formula"] = "webrtc"
 
@@ -82,7 +84,13 @@ class ReceiverSession:
         self._feedback = FeedbackGenerator(self._profile)
         self._unix_offset = unix_offset
         self._peer = PeerLatch(options.peer)
-        self._rtcp = ReceiverRtcp(options.ssrc, cname=options.cname, bwtool=options.bwtool, now=now)
+        self._rtcp = ReceiverRtcp(
+            options.ssrc,
+            cname=options.cname,
+            bwtool=options.bwtool,
+            minus_one=options.minus_one,
+            now=now,
+        )
         self._stream: IncomingStream | None = None
         self._candidate: Datagram | None = None
         self._candidate_id = (0, 0)

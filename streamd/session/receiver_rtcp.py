@@ -2,7 +2,6 @@
 
 from streamd.session.rtcp import INTERVAL
 from streamd.session.stream import IncomingStream
-from streamd.wire.bwtool import encode_report
 from streamd.wire.ccfb import BlockList, CongestionFeedback, encode_ccfb
 from streamd.wire.ntp import seconds_to_short
 from streamd.wire.rtcp import (
@@ -19,18 +18,18 @@ from streamd.wire.rtcp import (
 class ReceiverRtcp:
     """Reports of one receiver; with the BW tool only the feedback exists."""
 
-    def __init__(self, ssrc: int, *, cname: str, bwtool: bool, now: float) -> None:
+    def __init__(self, ssrc: int, *, cname: str, bwtool: bool, minus_one: bool, now: float) -> None:
         self._ssrc = ssrc
         self._cname = cname_description(ssrc, cname)
         self._bwtool = bwtool
+        self._minus_one = minus_one
         self._next_at = now
 
     def feedback(self, lists: list[BlockList], now: float) -> bytes:
         """A bare RFC 8888 packet (reduced size, RFC 5506), stamped with our clock."""
         timestamp = seconds_to_short(now)
-        if self._bwtool:
-            return encode_report(lists, timestamp)
-        return encode_ccfb(CongestionFeedback(self._ssrc, lists, timestamp))
+        feedback = CongestionFeedback(self._ssrc, lists, timestamp)
+        return encode_ccfb(feedback, minus_one=self._minus_one)
 
     def poll(self, stream: IncomingStream | None, now: float) -> bytes | None:
         """RR + SDES when due."""

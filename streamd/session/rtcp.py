@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from streamd.errors import WireError
 from streamd.session.packetize import Packetizer
 from streamd.session.stats import SenderStats
-from streamd.wire.bwtool import decode_report
 from streamd.wire.ccfb import CongestionFeedback
 from streamd.wire.ntp import unix_to_ntp
 from streamd.wire.rtcp import (
@@ -49,6 +48,7 @@ class SenderRtcp:
         *,
         cname: str,
         bwtool: bool,
+        minus_one: bool,
         unix_offset: float,
         now: float,
     ) -> None:
@@ -56,6 +56,7 @@ class SenderRtcp:
         self._packetizer = packetizer
         self._cname = cname_description(ssrc, cname)
         self._bwtool = bwtool
+        self._minus_one = minus_one
         self._unix_offset = unix_offset
         self._next_at = now
 
@@ -82,10 +83,8 @@ class SenderRtcp:
         """Read a datagram from the receiver. Raises WireError."""
         if len(data) < 8 or not is_rtcp(data[1]):
             raise WireError("not_rtcp", f"{len(data)} bytes")
-        if self._bwtool:
-            return PeerFeedback([decode_report(data)])
         contents = PeerFeedback()
-        for packet in decode_compound(data):
+        for packet in decode_compound(data, minus_one=self._minus_one):
             self._read(packet, contents)
         return contents
 

@@ -60,6 +60,8 @@ class SenderOptions:
     cname: str = "streamd"
     bwtool: bool = False
     """Speak as the public BW tool does: bare feedback with its counting, no RTCP of our own."""
+    minus_one: bool = False
+    """`num_reports` of feedback holds the number of blocks minus 1, as the BW tool writes it."""
     max_payload: int = 1200
     """Upper bound on RTP payload bytes per packet, whatever the controller recommends."""
     retransmissions: int = 3
@@ -108,6 +110,7 @@ class SenderSession:
             self._packetizer,
             cname=options.cname,
             bwtool=options.bwtool,
+            minus_one=options.minus_one,
             unix_offset=unix_offset,
             now=now,
         )

@@ -94,7 +94,7 @@ def test_a_file_that_is_far_too_large(tmp_path: Path) -> None:
     [
         ('role = "receiver"\n', "receiver"),
         ("fps = 30\n", "sender"),
-        ('listen = ":1"\nplayout_max = 1\n', "receiver"),
+        ('listen = ":1"\ndecode = false\n', "receiver"),
         ('uplink = "lte"\ndelay = 1\n', "bottleneck"),
         ("[queue.droptail]\n", "bottleneck"),
         ("not toml", "sender"),
