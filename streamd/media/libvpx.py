@@ -111,6 +111,18 @@ class VpxEncoder:
         finally:
             self._busy.release()
 
+    def set_rate(self, target_bps: float) -> None:
+        """The rate (bit/s) from the next frame on, as `encode` sets it by itself.
+
+        Raises LocalMisuse on a rate that is not a number and after `close`.
+        """
+        self._require_open()
+        kbps = self._clamp_kbps(target_bps)
+        if kbps != self._kbps:
+            abi.set_int(self._config, Config.TARGET_KBPS, kbps)
+            self._apply_config()
+            self._kbps = kbps
+
     def resize(self, width: int, height: int) -> None:
         """Encode pictures of this size from now on: VP9 without a key frame, VP8 with one.
 
@@ -148,8 +160,7 @@ class VpxEncoder:
     def _encode(
         self, picture: Picture, target_bps: float, keyframe: bool
     ) -> tuple[bytes, bool] | None:
-        self._require_open()
-        self._set_rate(target_bps)
+        self.set_rate(target_bps)
         self._point_at(picture)
         self._keyframe_owed |= keyframe
         flags = abi.FORCE_KEYFRAME if self._keyframe_owed else 0
@@ -165,13 +176,6 @@ class VpxEncoder:
         self._control(Control.LAST_QUANTIZER_64, self._quantizer_pointer)
         self.last_quantizer = self._quantizer.value
         return frame
-
-    def _set_rate(self, target_bps: float) -> None:
-        kbps = self._clamp_kbps(target_bps)
-        if kbps != self._kbps:
-            abi.set_int(self._config, Config.TARGET_KBPS, kbps)
-            self._apply_config()
-            self._kbps = kbps
 
     def _clamp_kbps(self, target_bps: float) -> int:
         """Between 1 kbit/s and the rate of the raw pictures; libvpx checks nothing."""
