@@ -21,7 +21,7 @@ from streamd.daemon.reporting import (
     socket_view,
 )
 from streamd.daemon.summary import Summary, ratio
-from streamd.errors import StartupError
+from streamd.errors import StreamdError
 from streamd.io.address import format_address
 from streamd.io.net import UdpOptions
 from streamd.io.pump import RelayPump
@@ -36,6 +36,7 @@ from streamd.link.trace import Trace
 from streamd.observability import logs
 from streamd.observability.metrics import LinkCollector, SocketCollector
 from streamd.observability.model import PathView
+from streamd.observability.results import check_writable
 from streamd.wire.rtp import is_rtcp
 
 log = logs.get_logger("streamd.daemon.bottleneck")
@@ -310,31 +311,22 @@ def _delivered_bps(record: PacketRecord, since: float) -> float | None:
 
 
 def write_record(record: PacketRecord, path: FilePath) -> None:
-    """One CSV line per packet. StartupError when the file cannot be written."""
+    """One CSV line per packet. StreamdError when the file cannot be written."""
     try:
         with path.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
-            writer.writerow(
-                [
-                    "arrived_s",
-                    "dequeued_s",
-                    "departed_s",
-                    "size_bytes",
-                    "ecn_in",
-                    "ecn_out",
-                    "fate",
-                    "media",
-                ]
-            )
+            writer.writerow(RECORD_COLUMNS)
             writer.writerows(record.rows())
     except OSError as error:
-        raise StartupError(f"{path}: cannot be written: {error.strerror}") from error
+        raise StreamdError(f"{path}: cannot be written: {error.strerror}") from error
 
 
 async def main(life: Lifecycle) -> None:
     """The bottleneck's life."""
     config = life.config
     assert isinstance(config, BottleneckConfig)
+    if config.record is not None:
+        check_writable(config.record)
     network = UdpNetwork(asyncio.get_running_loop(), life.clock)
     daemon = BottleneckDaemon(config, clock=life.clock, seed=life.seed, network=network)
     await daemon.open()

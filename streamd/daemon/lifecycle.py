@@ -30,6 +30,7 @@ from streamd.observability.console import say_error
 from streamd.observability.endpoints import pages
 from streamd.observability.http import HttpServer
 from streamd.observability.metrics import LAG_BOUNDS, new_registry
+from streamd.observability.results import check_writable
 
 LAG_INTERVAL = 0.25
 """How often the event loop's lateness is measured (s)."""
@@ -212,6 +213,8 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 async def _start(
     main: Callable[[Lifecycle], Awaitable[None]], config: DaemonConfig, clock: Clock
 ) -> None:
+    if config.json_file is not None:
+        check_writable(config.json_file)
     lifecycle = Lifecycle(config, clock, Notifier(os.environ))
     with _signal_handlers(lifecycle):
         await lifecycle.supervise(main)

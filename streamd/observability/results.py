@@ -7,7 +7,21 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from streamd.errors import StreamdError
+from streamd.errors import StartupError, StreamdError
+
+
+def check_writable(path: Path) -> None:
+    """Find out at the start, not after the run. StartupError when a file cannot be written."""
+    folder = path.parent
+    if path.is_dir():
+        reason = "it is a folder"
+    elif not folder.is_dir():
+        reason = f"there is no folder {folder}"
+    elif not os.access(path if path.exists() else folder, os.W_OK):
+        reason = "not permitted"
+    else:
+        return
+    raise StartupError(f"{path}: cannot be written: {reason}")
 
 
 def write_json(path: Path, values: Mapping[str, object]) -> None:

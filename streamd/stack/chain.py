@@ -4,6 +4,7 @@ Started from the far end, so that each knows the port of the next; stopped from
 the near end: the source first, then what it sent drains, then the rest.
 """
 
+import asyncio
 import signal
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -74,10 +75,9 @@ class Chain:
             results["sender"], results["bottleneck"], results["receiver"], exit_codes=codes
         )
 
-    def kill(self) -> None:
-        """End whatever still runs, at once."""
-        for process in self.processes.values():
-            process.signal(signal.SIGKILL)
+    async def kill(self) -> None:
+        """End whatever still runs, at once, and wait until it is gone."""
+        await asyncio.gather(*(process.kill() for process in self.processes.values()))
 
     async def _start(self, role: str, args: tuple[str, ...]) -> dict[str, Any]:
         result = self._folder / f"{self.plan.name}-{role}.json"

@@ -2,15 +2,18 @@
 
 import asyncio
 import contextlib
-import json
+import os
+import signal
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 from rich.live import Live
 
 from streamd.errors import ConfigError
+from streamd.observability.results import check_writable, write_json
 from streamd.stack import demo_view
 from streamd.stack.chain import Chain, ChainPlan
 from streamd.stack.process import Record
@@ -20,7 +23,11 @@ REPORT_INTERVAL = 0.5
 REFRESH = 0.5
 LINE_EVERY = 5.0
 """Between lines where there is no terminal (s)."""
+LEFT_ALONE = 60.0
+"""Longer than the demo's time a daemon does not live: nobody else ends it if we are killed (s)."""
 ECN = {"classic": "notect", "l4s": "ect1"}
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +51,10 @@ class DemoOptions:
 
 def plans(options: DemoOptions) -> list[ChainPlan]:
     """The command lines of both chains: equal but for the codepoint."""
-    report = ("--report-interval", f"{REPORT_INTERVAL}s", "--seed", str(options.seed))
+    report = (
+        *("--report-interval", f"{REPORT_INTERVAL}s", "--seed", str(options.seed)),
+        *("--duration", f"{options.seconds + LEFT_ALONE}s"),
+    )
     queue_args = [part for arg in options.queue_args for part in ("--queue-arg", arg)]
     link = (
         *("--uplink", options.trace, "--delay", f"{options.delay_ms}ms"),
@@ -72,12 +82,11 @@ async def demo(options: DemoOptions) -> dict[str, Record]:
     with tempfile.TemporaryDirectory(prefix="streamd-demo-") as folder:
         chains = [Chain(plan, Path(folder)) for plan in plans(options)]
         try:
-            await asyncio.gather(*(chain.start() for chain in chains))
+            await _together([chain.start() for chain in chains])
             await _watch(chains, options.seconds)
-            results = await asyncio.gather(*(chain.finish() for chain in chains))
+            results = await _together([chain.finish() for chain in chains])
         finally:
-            for chain in chains:
-                chain.kill()
+            await asyncio.gather(*(chain.kill() for chain in chains))
     return {
         chain.plan.name: join(result, ecn_capable=ECN[chain.plan.name] != "notect")
         for chain, result in zip(chains, results, strict=True)
@@ -85,12 +94,50 @@ async def demo(options: DemoOptions) -> dict[str, Record]:
 
 
 def run(options: DemoOptions) -> int:
-    """Run, print the table, write the JSON; the exit code. StreamdError if it cannot run."""
-    results = asyncio.run(demo(options))
+    """Run, print the table, write the JSON; the exit code. StreamdError if it cannot run.
+
+    SIGTERM and SIGHUP end the daemons too before they end this process.
+    """
+    if options.json_file is not None:
+        check_writable(options.json_file)
+    ended_by: list[int] = []
+    try:
+        results = asyncio.run(_until_signal(demo(options), ended_by))
+    except asyncio.CancelledError:
+        for number in ended_by:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+        raise
     demo_view.console().print(demo_view.final(results))
     if options.json_file is not None:
-        options.json_file.write_text(json.dumps(results, indent=2) + "\n")
-    return 0
+        write_json(options.json_file, results)
+    return 1 if any(code for row in results.values() for code in row["exit_codes"].values()) else 0
+
+
+async def _together(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+    """All results in order; when one fails the others are cancelled before its error comes out."""
+    tasks = [asyncio.ensure_future(each) for each in work]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+
+
+async def _until_signal(work: Coroutine[Any, Any, T], ended_by: list[int]) -> T:
+    """The result of `work`; SIGTERM and SIGHUP cancel it and are put into `ended_by`."""
+    loop = asyncio.get_running_loop()
+    task = loop.create_task(work)
+
+    def end(number: int) -> None:
+        ended_by.append(number)
+        task.cancel()
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            loop.add_signal_handler(number, end, number)
+    return await task
 
 
 async def _watch(chains: Sequence[Chain], seconds: float) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from streamd.errors import StartupError
+from streamd.errors import StartupError, StreamdError
 
 LAST_LINES = 20
 """Log lines kept to explain a failure."""
@@ -39,7 +39,8 @@ class DaemonProcess:
         self._lines: deque[str] = deque(maxlen=LAST_LINES)
         self.report: Record = {}
         """The newest periodic figures."""
-        self.on_report: Callable[[], None] | None = None
+        self.on_record: Callable[[Record], None] | None = None
+        """Called with every line of its log."""
 
     async def start(self) -> Record:
         """Start it and wait for its `started` line, which is returned.
@@ -60,7 +61,7 @@ class DaemonProcess:
         )
         self._reader = asyncio.create_task(self._read())
         try:
-            return await asyncio.wait_for(asyncio.shield(self._started), START_TIMEOUT)
+            return await asyncio.wait_for(self._started, START_TIMEOUT)
         except TimeoutError:
             raise StartupError(self._explain("did not start in time")) from None
 
@@ -96,12 +97,18 @@ class DaemonProcess:
             self.signal(signal.SIGKILL)
             return await self.wait(STOP_TIMEOUT)
 
+    async def kill(self) -> None:
+        """SIGKILL, and wait until it is gone. Nothing to do for one that never started."""
+        if self._process is not None:
+            self.signal(signal.SIGKILL)
+            await self.wait(STOP_TIMEOUT)
+
     def result(self) -> Record:
-        """The summary it wrote; StartupError with its last words where there is none."""
+        """The summary it wrote; StreamdError with its last words where there is none."""
         try:
             loaded: Record = json.loads(self._result.read_text())
         except (OSError, ValueError):
-            raise StartupError(self._explain("wrote no summary")) from None
+            raise StreamdError(self._explain("wrote no summary")) from None
         return loaded
 
     async def _read(self) -> None:
@@ -127,8 +134,8 @@ class DaemonProcess:
             self._started.set_result(record)
         elif event == "report":
             self.report = record
-            if self.on_report is not None:
-                self.on_report()
+        if self.on_record is not None:
+            self.on_record(record)
 
     def _explain(self, what: str) -> str:
         code = None if self._process is None else self._process.returncode

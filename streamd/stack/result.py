@@ -59,6 +59,7 @@ def join(result: ChainResult, *, ecn_capable: bool) -> Record:
     seen = sum(result.receiver[key] for key in LOST_KEYS)
     unseen = max(0, row["frames_encoded_count"] - result.receiver["frames_seen_count"])
     row["frames_lost_count"] = seen + unseen
+    row["exit_codes"] = result.exit_codes
     row["warnings"] = warnings(row, result)
     return row
 
