@@ -11,8 +11,9 @@ few microseconds ahead of the clock.
 
 A session that raises has a bug: the pump stops, and `failed` carries the error
 to whoever awaits it. A session that wants to run again at once, over and over,
-is not allowed to starve the loop: each turn is bounded and yields, such turns
-are counted as overdue, and from a point on they are spaced out.
+is not allowed to starve the loop: each turn is bounded and yields, timeouts
+that leave the deadline in the past are counted as overdue, and from a point on
+they are spaced out.
 """
 
 import asyncio
@@ -89,7 +90,7 @@ class PumpStats:
     def __init__(self) -> None:
         self.turns = 0
         self.overdue = 0
-        """Turns after which the machine's next deadline was not in the future."""
+        """Timeouts after which the machine's next deadline still was not in the future."""
         self.cut_turns = 0
         """Turns ended although the machine had more to do, to let the loop have its own."""
 
@@ -151,7 +152,7 @@ class _Turner:
         try:
             now = self._advance(due)
             self._handle_timeout(now=now)
-            self._turn(now)
+            self._turn(now, timed=True)
         except Exception as error:  # as in _feed
             self._fail(error)
 
@@ -160,7 +161,7 @@ class _Turner:
             self._now = now
         return self._now
 
-    def _turn(self, now: float) -> None:
+    def _turn(self, now: float, *, timed: bool = False) -> None:
         if self._turning:
             self._again = True
             return
@@ -171,7 +172,7 @@ class _Turner:
         finally:
             self._turning = False
         if not self.failed.done():
-            self._arm(self._now)
+            self._arm(self._now, timed)
 
     def _rounds(self, now: float) -> None:
         for _ in range(MAX_ROUNDS):
@@ -185,15 +186,15 @@ class _Turner:
         self.stats.cut_turns += 1
         self._loop.call_soon(self.wake)
 
-    def _arm(self, now: float) -> None:
+    def _arm(self, now: float, timed: bool) -> None:
         deadline = self._next_timeout()
-        if deadline is not None and deadline <= now:
+        if deadline is None or deadline > now:
+            self._overdue_run = 0
+        elif timed:
             self.stats.overdue += 1
             self._overdue_run += 1
             if self._overdue_run > OVERDUE_PATIENCE:
                 deadline = now + OVERDUE_SPACING
-        else:
-            self._overdue_run = 0
         self._timer.arm(deadline)
 
     def _fail(self, error: Exception) -> None:
