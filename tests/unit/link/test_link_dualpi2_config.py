@@ -24,7 +24,9 @@ def test_rfc_has_the_ramp_and_the_counter() -> None:
 
 
 def test_the_forks_profiles() -> None:
-    plain, n, m = (resolve(DualPi2Config(mode=x)) for x in ("mahimahi", "mahimahi-n", "mahimahi-m"))  # type: ignore[arg-type]
+    plain = resolve(DualPi2Config(mode="mahimahi"))
+    n = resolve(DualPi2Config(mode="mahimahi-n"))
+    m = resolve(DualPi2Config(mode="mahimahi-m"))
     assert (plain.alpha, plain.beta, plain.mtu, plain.update) == (0.16, 3.2, 1500, "clock")
     assert n.alpha == pytest.approx(0.16 / 274.878)
     assert n.beta == pytest.approx(3.2 / 274.878)

@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from itertools import pairwise
 from statistics import fmean, stdev
 
 import pytest
@@ -32,7 +33,7 @@ def test_the_fine_structure_is_bursty() -> None:
     trace = lte_trace(random.Random(1))
     per_ms = Counter(trace.times_ms)
     active = sorted(per_ms)
-    gaps = Counter(b - a for a, b in zip(active, active[1:], strict=False))
+    gaps = Counter(b - a for a, b in pairwise(active))
     share = {
         name: sum(n for gap, n in gaps.items() if low <= gap <= high) / gaps.total()
         for name, low, high in (("1", 1, 1), ("2", 2, 2), ("3-4", 3, 4), ("5+", 5, 10**6))

@@ -68,7 +68,7 @@ def test_windows_line_ends_and_a_missing_last_one_are_accepted() -> None:
 
 def test_a_file_that_cannot_be_read_is_a_configuration_error(tmp_path: Path) -> None:
     missing = tmp_path / "none.trace"
-    with pytest.raises(ConfigError, match="cannot read trace .*none.trace: No such file"):
+    with pytest.raises(ConfigError, match=r"cannot read trace .*none\.trace: No such file"):
         Trace.load(missing)
 
 
