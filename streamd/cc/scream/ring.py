@@ -18,6 +18,7 @@ ACKED = 2
 PASSED = 4
 """Counted as having left the network."""
 
+
 class TxRing:
     """Sent packets by sequence number modulo the ring size; numbers are unwrapped."""
 
