@@ -85,6 +85,9 @@ class HttpServer:
         self._server = None
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(self._connections) >= MAX_CONNECTIONS:
+            writer.transport.abort()
+            return
         task = asyncio.current_task()
         assert task is not None
         self._connections.add(task)
@@ -100,8 +103,6 @@ class HttpServer:
         keep, extra = True, tuple[str, ...]()
         while keep:
             try:
-                if len(self._connections) > MAX_CONNECTIONS:
-                    raise _Refused(HTTPStatus.SERVICE_UNAVAILABLE)
                 request = _parse(await _read_head(reader))
                 response = await self._answer(request.path)
                 head_only, keep = request.head_only, request.keep
