@@ -75,7 +75,8 @@ class Lifecycle:
         self._lag = Histogram(LAG_BOUNDS)
         self.registry = new_registry(self._lag, os.environ.get("STREAMD_REVISION", ""))
         self._notifier = notifier
-        self._http_address: HostPort | None = None
+        self.http_address: HostPort | None = None
+        """Where the HTTP endpoints are really bound; None without them."""
         self._group: asyncio.TaskGroup | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -103,7 +104,7 @@ class Lifecycle:
 
     def started(self, **addresses: object) -> None:
         """Sockets are bound and the session runs: say so, with the addresses really bound."""
-        http = {"http": str(self._http_address)} if self._http_address else {}
+        http = {"http": str(self.http_address)} if self.http_address else {}
         bound = {name: str(address) for name, address in addresses.items()}
         self.log.info(
             "started", version=__version__, pid=os.getpid(), seed=self.seed, **bound, **http
@@ -126,7 +127,7 @@ class Lifecycle:
         server = self._http_server()
         try:
             async with asyncio.TaskGroup() as self._group:
-                self._http_address = await self._listen(server)
+                self.http_address = await self._listen(server)
                 worker = self._group.create_task(_as_coroutine(main(self)), name="main")
                 self.spawn(_raise_from(crashed), "crash-guard")
                 self.spawn(self._bound_drain(worker), "drain-guard")
