@@ -30,17 +30,21 @@ class DualPi2Config:
     mtu: int | None = None
     """Bytes of a full-size packet as charged, for every rule that names the MTU."""
     k: float | None = None
-    """Coupling factor."""
+    """Coupling factor: L4S is marked with k times the base probability."""
     target: float | None = None
+    """Queuing delay PI2 steers to (s)."""
     tupdate: float | None = None
+    """Period of the probability update (s)."""
     alpha: float | None = None
+    """Gain on the distance from the target, per update (1/s)."""
     beta: float | None = None
+    """Gain on the growth of the delay, per update (1/s)."""
     gain: float | None = None
     """Factor on alpha and beta: 1 is right, 1/274.878 the fork's weak gains."""
     step: float | None = None
-    """L4S threshold, or where the ramp begins."""
+    """L4S threshold on sojourn, or where the ramp begins (s)."""
     ramp: float | None = None
-    """Width of the ramp above `step`; 0 is a step. Only in mode rfc."""
+    """Width of the ramp above `step` (s); 0 is a step. Only in mode rfc."""
     step_packets: int | None = None
     """Linux: the step is judged by L4S packets left after removal, not by time."""
     l_min_len: int | None = None
@@ -54,8 +58,9 @@ class DualPi2Config:
     drop_at: Literal["dequeue", "enqueue"] | None = None
     """Where PI2 decides; enqueue only in mode linux."""
     scheduler: Literal["wrr", "tsfifo"] | None = None
+    """Weighted round robin, or time-shifted FIFO."""
     tshift: float | None = None
-    """Time-shifted FIFO: how much longer Classic waits; default twice the target."""
+    """Time-shifted FIFO: how much longer Classic waits (s); default twice the target."""
     update: Literal["clock", "traffic"] | None = None
     """PI2 updates by the clock, or only when packets move."""
     likelihood: Literal["random", "recur"] | None = None

@@ -138,11 +138,19 @@ def run(
     return out
 
 
-@given(times_ms, st.floats(0, 5), st.sampled_from((1, 4)))
-@settings(deadline=None)
-def test_a_jump_lands_where_walking_does(ms: list[int], now: float, subticks: int) -> None:
+@given(
+    times_ms,
+    st.floats(0, 1e7),
+    st.floats(-1, 5) | st.integers(0, 5000).map(lambda ms: ms / 1000),
+    st.sampled_from((1, 4)),
+)
+@settings(max_examples=300, deadline=None)
+def test_a_jump_lands_where_walking_does(
+    ms: list[int], base: float, after: float, subticks: int
+) -> None:
     trace = Trace(ms, name="t")
-    jumper, walker = (trace.cursor(base=0.25, subticks=subticks) for _ in range(2))
+    jumper, walker = (trace.cursor(base=base, subticks=subticks) for _ in range(2))
+    now = base + after
     jumper.skip(now)
     steps = 0
     while walker.next_at <= now:

@@ -56,6 +56,18 @@ def test_a_name_that_resolves_anew_moves_the_peer_at_once() -> None:
     assert not latch.alive(now=2.0)
 
 
+def test_a_peer_that_said_goodbye_frees_its_place() -> None:
+    latch = PeerLatch(None)
+    latch.accept(A, now=1.0)
+    latch.release()
+    assert not latch.alive(now=1.0)
+    assert latch.accept(B, now=1.001)
+    fixed = PeerLatch(A, hold=math.inf)
+    fixed.accept(A, now=1.0)
+    fixed.release()
+    assert not fixed.accept(B, now=1.001)
+
+
 def test_setting_an_unknown_peer() -> None:
     latch = PeerLatch(None)
     latch.set(A)

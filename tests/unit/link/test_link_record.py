@@ -26,15 +26,17 @@ def test_a_row_says_what_happened() -> None:
     record.on_delivered(packet)
     early = Packet(b"rtcp", 80, 0, 2.0)
     record.on_drop(early, "limit_packets", 2.0)
+    record.on_drop(Packet(b"rtcp", 80, 0, 2.5), "limit_packets", 2.5)
     late = Packet(b"m", 1240, 2, 3.0)
     late.dequeued_at, late.departed_at = 3.5, 3.75
     record.on_drop(late, "loss", 3.75)
     assert list(record.rows()) == [
         Row(1.0, 1.25, 1.5, 1240, 1, 3, "delivered", True),
         Row(2.0, None, 2.0, 80, 0, 0, "limit_packets", False),
+        Row(2.5, None, 2.5, 80, 0, 0, "limit_packets", False),
         Row(3.0, 3.5, 3.75, 1240, 2, 2, "loss", True),
     ]
-    assert len(record) == 3
+    assert len(record) == 4
 
 
 def test_it_stops_at_its_limit_and_counts_the_rest() -> None:

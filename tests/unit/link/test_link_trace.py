@@ -135,3 +135,12 @@ def test_times_do_not_drift_over_a_million_periods() -> None:
     cursor = Trace([7], name="t").cursor(base=0.0)
     cursor.skip(7000.0)
     assert cursor.next_at == 7000.007
+
+
+def test_a_jump_to_the_last_instant_before_an_opportunity_stays_before_it() -> None:
+    just_before = 0.034999999999999996
+    assert just_before * 1e6 == 35_000
+    cursor = Trace([1, 2, 3, 4, 5, 35], name="t").cursor(base=0.0)
+    cursor.skip(just_before)
+    assert cursor.next_at == 0.035
+    assert cursor.count(just_before) == 5
