@@ -6,6 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
+from streamd.cli.demo import demo
+
 DAEMONS = {
     "sender": "Encode and send one stream under congestion control.",
     "receiver": "Receive a stream, send feedback, decode and judge it.",
@@ -88,42 +90,6 @@ def show_config(_role: str, loaded: Any) -> int:
 
     typer.echo(show(loaded), nl=False)
     return 0
-
-
-def demo(
-    seconds: Annotated[str, typer.Option(metavar="DURATION", help="How long to stream.")] = "30",
-    trace: Annotated[
-        str, typer.Option(metavar="TRACE|RATE", help="What the link carries.")
-    ] = "lte",
-    source: Annotated[
-        str, typer.Option(metavar="low|medium|high|synthetic|FILE", help="What to stream.")
-    ] = "medium",
-    codec: Annotated[str, typer.Option(metavar="vp9|vp8|h264", help="Video codec.")] = "vp9",
-    controller: Annotated[str, typer.Option(help="Congestion controller.")] = "scream",
-    delay: Annotated[
-        str, typer.Option(metavar="DURATION", help="One-way delay; a bare number is in ms.")
-    ] = "10ms",
-    loss: Annotated[str, typer.Option(metavar="RATIO", help="Random loss behind the queue.")] = "0",
-    seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 1,
-    json: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the results to this file.")
-    ] = None,
-) -> None:
-    """Stream the same video over equal links twice at once, Classic and L4S, and compare."""
-    from streamd.cli.demo import run_demo
-
-    code = run_demo(
-        seconds=seconds,
-        trace=trace,
-        source=source,
-        codec=codec,
-        controller=controller,
-        delay=delay,
-        loss=loss,
-        seed=seed,
-        json=json,
-    )
-    raise typer.Exit(code)
 
 
 def config_check(
