@@ -21,9 +21,11 @@ from streamd.link.queue import Packet
 from streamd.link.trace import Trace
 
 ROOT = FilePath(__file__).resolve().parents[2]
-REFERENCE = FilePath(os.environ.get("STREAMD_VECTORS", ROOT / ".." / "shared" / "reference"))
+SHARED = ROOT / ".." / "shared"
+REFERENCE = FilePath(os.environ.get("STREAMD_VECTORS", SHARED / "reference"))
 FOLDER = REFERENCE / "dualpi2"
-TRACES = REFERENCE.parent / "traces"
+BESIDE = REFERENCE.parent / "traces"
+TRACES = BESIDE if BESIDE.is_dir() else SHARED / "traces"
 
 END_US = 5_000_000
 ECN = {"notect": 0, "ect1": 1, "ect0": 2}
