@@ -13,7 +13,7 @@ import av
 
 from streamd.errors import ConfigError, MediaError, StartupError
 from streamd.media import scenes
-from streamd.media.pyav import PictureScaler, check_wanted
+from streamd.media.pyav import PictureScaler, check_wanted, reason_of
 
 CLIPS = tuple(scenes.TEMPORAL_INFORMATION)
 
@@ -77,9 +77,11 @@ def _generate(name: str) -> Iterator[av.VideoFrame]:
     try:
         container: Any = av.open(scenes.graph(name), "r", format="lavfi")
     except (av.FFmpegError, ValueError) as error:
-        raise StartupError(f"this FFmpeg cannot draw the clip {name!r}: {error}") from None
+        raise StartupError(
+            f"this FFmpeg cannot draw the clip {name!r}: {reason_of(error)}"
+        ) from None
     try:
         with container:
             yield from container.decode(video=0)
     except av.FFmpegError as error:
-        raise MediaError(f"drawing the clip {name!r} failed: {error}") from None
+        raise MediaError(f"drawing the clip {name!r} failed: {reason_of(error)}") from None

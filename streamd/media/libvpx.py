@@ -178,11 +178,14 @@ class VpxEncoder:
         return frame
 
     def _clamp_kbps(self, target_bps: float) -> int:
-        """Between 1 kbit/s and the rate of the raw pictures; libvpx checks nothing."""
+        """Between 1 kbit/s and the rate of the raw pictures (1 Mbit/s if that is less).
+
+        libvpx checks nothing.
+        """
         if math.isnan(target_bps):
             raise LocalMisuse("the target rate is not a number")
         raw_bps = self._largest[0] * self._largest[1] * 12 * self.fps
-        return max(1, round(min(max(target_bps, 0.0), raw_bps) / 1000))
+        return max(1, round(min(max(target_bps, 0.0), max(raw_bps, 1e6)) / 1000))
 
     def _apply_config(self) -> None:
         code = self._lib.vpx_codec_enc_config_set(self._context, self._config)

@@ -16,6 +16,7 @@ Knows nothing of encoders. Not to be used by two threads at once.
 
 import itertools
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -192,7 +193,7 @@ class _Reader:
                 packet = next(packets, None)
             except av.FFmpegError as error:
                 if isinstance(error, OSError):
-                    raise MediaError(f"{self._name}: {_reason(error)}") from None
+                    raise MediaError(f"{self._name}: {reason_of(error)}") from None
                 packets = self._container.demux(self._stream)
                 failures += 1
                 continue
@@ -236,7 +237,7 @@ class PictureScaler:
             return self._graph.vpull()
         except av.FFmpegError as error:
             self._shape = None
-            raise MediaError(f"cannot scale a picture of {shape}: {_reason(error)}") from None
+            raise MediaError(f"cannot scale a picture of {shape}: {reason_of(error)}") from None
 
     def _build(self, picture: av.VideoFrame) -> None:
         width, height = self._size
@@ -248,7 +249,7 @@ class PictureScaler:
                 width=picture.width,
                 height=picture.height,
                 format=picture.format,
-                time_base=picture.time_base,
+                time_base=picture.time_base or Fraction(1, 1000),
             ),
             graph.add("format", PIXEL_FORMAT),
             graph.add("pad", f"{width}:{height}:(ow-iw)/2:(oh-ih)/2"),
@@ -289,7 +290,7 @@ def _open_container(name: str) -> Any:
     try:
         return av.open(target, "r", format=container_format, timeout=OPEN_TIMEOUT_S)
     except (av.FFmpegError, ValueError) as error:
-        raise StartupError(f"cannot open {name}: {_reason(error)}") from None
+        raise StartupError(f"cannot open {name}: {reason_of(error)}") from None
 
 
 def _split_name(name: str) -> tuple[str | None, str]:
@@ -303,5 +304,6 @@ def _split_name(name: str) -> tuple[str | None, str]:
     return None, name
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
+    """FFmpeg's words for what went wrong, without the name of the file."""
     return getattr(error, "strerror", None) or str(error)

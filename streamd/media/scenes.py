@@ -47,7 +47,7 @@ def _low() -> str:
             _texture("wall", 11, _CANVAS, cell=2.5, contrast=1.1, color=(100, 134, 122)),
             _still("wall", "back", wall),
             *_person("a", 21, at=(252, 86), amplitude=10, envelope=_LIVELY, under="back"),
-            _finish("a"),
+            _finish("a", noise=1),
         ]
     )
 
@@ -81,7 +81,7 @@ def _medium() -> str:
                 "a", 201, at=(96, 190), amplitude=10, envelope=_LIVELY, under="studio", scale=0.7
             ),
             *_person("b", 301, at=(470, 190), amplitude=10, envelope=_CALM, under="a", scale=0.7),
-            _finish("b"),
+            _finish("b", noise=2),
         ]
     )
 
@@ -108,7 +108,7 @@ def _high() -> str:
             *_person(
                 "a", 501, at=(240, 96), amplitude=14, envelope=_LIVELY, under="back", scale=1.1
             ),
-            _finish("a"),
+            _finish("a", noise=2),
         ]
     )
 
@@ -199,9 +199,9 @@ def _wave(periods: int, phase: float = 0.0) -> str:
     return f"sin(2*PI*{periods}*n/{FRAMES}+{phase})"
 
 
-def _finish(source: str) -> str:
+def _finish(source: str, noise: int) -> str:
     """Down to the final size, with a trace of sensor noise; ends after the last frame."""
     return (
         f"[{source}]scale={WIDTH}:{HEIGHT}:flags=bicubic+accurate_rnd+bitexact,format=yuv420p,"
-        f"noise=c0s=1:c0f=t:c0_seed=5,trim=end_frame={FRAMES}"
+        f"noise=c0s={noise}:c0f=t:c0_seed=5,trim=end_frame={FRAMES}"
     )
