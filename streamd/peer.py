@@ -41,21 +41,27 @@ class PeerLatch:
         if address == self.address:
             self._heard_at = now
             return True
+        if not self.admits(address, now=now):
+            return False
         if self.address is None:
             self.address = address
         elif not same_endpoint(address, self.address):
-            if self._heard_at is None:
-                self._heard_at = now
-            if now - self._heard_at < self._hold:
-                return False
             self.address = address
             self.changes += 1
         self._heard_at = now
         return True
 
+    def admits(self, address: Address, *, now: float) -> bool:
+        """What `accept` would answer, without taking anybody in."""
+        if self.address is None or same_endpoint(address, self.address):
+            return True
+        if self._heard_at is None:
+            self._heard_at = now
+        return now - self._heard_at >= self._hold
+
     def release(self) -> None:
         """The peer said goodbye: the next source that speaks takes its place at once."""
-        if self._hold != math.inf:
+        if self._hold != math.inf and self.address is not None:
             self._heard_at = -math.inf
 
     def set(self, address: Address) -> None:

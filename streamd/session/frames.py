@@ -71,19 +71,24 @@ class FrameAssembler:
         """
         _, frame_id, index, count = fields
         frame_no = self._unwrap(frame_id)
-        if self._settled and self._next is not None and frame_no < self._next:
-            self.late_fragments += 1
-            return None
         frame = self._frames.get(frame_no)
         if frame is None:
+            if len(self._frames) >= MAX_FRAMES:
+                self._drop_oldest()
+            if self._settled and self._next is not None and frame_no < self._next:
+                self.late_fragments += 1
+                return None
             frame = self._open(frame_no, count, keyframe, rtp_time, now)
         elif frame.count != count or frame.keyframe != keyframe:
             raise WireError("video_mismatch", f"frame {frame_no}: {count} of {frame.count}")
-        if index in frame.parts:
+        parts = frame.parts
+        if index in parts:
             return None
-        frame.parts[index] = payload
+        parts[index] = payload
         self._bytes += len(payload)
-        if len(frame.parts) < count:
+        while self._bytes > MAX_BYTES:
+            self._drop_oldest()
+        if len(parts) < count or frame_no not in self._frames:
             return None
         frame.completed_at = now
         self.completed += 1
@@ -104,7 +109,6 @@ class FrameAssembler:
             self._next = number + 1
             self._stalled_since = None
             yield number, frame
-        self._bound()
         if self._frames and self._stalled_since is None:
             self._stalled_since = now
         elif not self._frames:
@@ -178,8 +182,7 @@ class FrameAssembler:
         frame = self._frames.pop(number)
         self._bytes -= sum(map(len, frame.parts.values()))
 
-    def _bound(self) -> None:
-        """Keep state finite: give the oldest frames up, decoding waits for a key frame."""
-        while len(self._frames) > MAX_FRAMES or self._bytes > MAX_BYTES:
-            self._chain = False
-            self._give_up(min(self._frames) + 1)
+    def _drop_oldest(self) -> None:
+        """Keep state finite: give the oldest frame up, decoding waits for a key frame."""
+        self._chain = False
+        self._give_up(min(self._frames) + 1)

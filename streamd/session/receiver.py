@@ -6,10 +6,11 @@ when `next_timeout` is due, `handle_decoded` for each frame taken from
 None, then read `next_timeout`. `close` says BYE and ends it.
 
 Whom it listens to: the source of the media, latched; another source may take
-over only when the present one has been silent for a second. A stream begins with two
-packets in sequence (RFC 3550 appendix A.1), so a stray datagram starts nothing.
+over only when the present one has been silent for a second, or has said BYE.
+What starts a stream is told by `admission`.
 """
 
+import math
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from streamd.ecn import NOT_ECT
 from streamd.errors import ProtocolViolation, WireError
 from streamd.peer import PeerLatch
 from streamd.qoe.freeze import FreezeDetector
+from streamd.session.admission import StreamAdmission
 from streamd.session.events import (
     Event,
     FrameReady,
@@ -44,11 +46,17 @@ HOUSEKEEPING = 0.05
 SILENCE = 1.0
 """Media is called missing after this (s)."""
 STREAM_TIMEOUT = 2.0
-"""After this silence any numbering is taken as a new stream (s)."""
+"""With the BW tool a stream is over after this silence (s)."""
+RENUMBER_AFTER = 60.0
+"""After this silence numbers may have gone round unseen: it is a new stream (s)."""
 FIRST_REQUEST_AFTER = 0.1
 STALL_REQUEST_AFTER = 0.3
 REQUEST_INTERVAL = 0.5
-"""Key-frame requests (s): before any picture, when decoding stalls, and at most every."""
+MAX_REQUEST_INTERVAL = 2.0
+"""Key-frame requests (s): before any picture; when decoding stalls; then again after
+REQUEST_INTERVAL, and twice as long each time up to MAX_REQUEST_INTERVAL."""
+MAX_PENDING = 1024
+"""Frames handed out whose capture time is remembered until they are decoded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,16 +100,18 @@ class ReceiverSession:
             now=now,
         )
         self._stream: IncomingStream | None = None
-        self._candidate: Datagram | None = None
-        self._candidate_id = (0, 0)
-        self._early: list[SenderReport] = []
+        self._admission = StreamAdmission()
+        self._early: SenderReport | None = None
         self._out: deque[bytes] = deque()
         self._events: deque[Event] = deque()
         self._captured: dict[int, float] = {}
+        self._frame_base = 0
+        self._last_frame = 0
         self._last_completed: float | None = None
         self._silent = True
         self._housekeeping_at = now
-        self._last_request: float | None = None
+        self._request_interval = 0.0
+        self._last_request = -math.inf
         self._last_feedback = now - KEEPALIVE_INTERVAL
         self._closed = False
         self.stats = ReceiverStats()
@@ -111,6 +121,8 @@ class ReceiverSession:
 
     def handle_datagrams(self, batch: Iterable[Datagram], *, now: float) -> None:
         """Media and RTCP of the sender. What is not, is counted by reason and never answered."""
+        if self._closed:
+            return
         for datagram in batch:
             data, size = datagram.data, datagram.segment_size
             end = len(data)
@@ -156,7 +168,7 @@ class ReceiverSession:
         stats = self.stats
         if not pictures:
             stats.frames_undecodable += 1
-            if self._stream is not None:
+            if self._stream is not None and frame_no >= self._frame_base - 0x8000:
                 self._stream.assembler.break_chain()
             return
         stats.frames_decoded += 1
@@ -213,11 +225,16 @@ class ReceiverSession:
         seq = fields[2]
         if fields[1] not in self._options.payload_types:
             raise ProtocolViolation("payload_type", str(fields[1]))
-        if stream is None or fields[4] != stream.ssrc or not stream.belongs(seq):
+        at = datagram.received_at
+        if (
+            stream is None
+            or fields[4] != stream.ssrc
+            or not stream.belongs(seq)
+            or at - (self.stats.last_arrival or at) > RENUMBER_AFTER
+        ):
             self._consider(fields, data[start:end], datagram, now)
             return
         self._heard(datagram.address, now)
-        at = datagram.received_at
         stats = self.stats
         stats.packets += 1
         stats.bytes += end - start
@@ -240,43 +257,34 @@ class ReceiverSession:
 
     def _consider(self, fields: RtpFields, data: bytes, datagram: Datagram, now: float) -> None:
         """A packet of a stream that is not ours (yet): two in sequence start one."""
-        ssrc, seq = fields[4], fields[2]
-        if not self._may_take_over(datagram.address, now):
-            raise ProtocolViolation("foreign_source", f"SSRC {ssrc:#x}")
-        before, expected = self._candidate, self._candidate_id
-        self._candidate = Datagram(data, datagram.address, datagram.ecn, datagram.received_at)
-        self._candidate_id = (ssrc, (seq + 1) & 0xFFFF)
-        if before is None:
+        if not self._peer.admits(datagram.address, now=now):
+            raise ProtocolViolation("foreign_source", f"from {datagram.address}")
+        flowing = self._stream is not None and self.stats.ended_at is None
+        pair = self._admission.offer(
+            fields, data, datagram, self.stats.last_arrival if flowing else None
+        )
+        if pair is None:
             return
-        if expected != (ssrc, seq):
-            count_reason(self.stats.invalid, "stray_packet")
-            return
-        pair = (before, self._candidate)
-        self._candidate = None
-        self._begin(ssrc, fields[1], (seq - 1) & 0xFFFF, now)
+        self._begin(fields[4], fields[1], (fields[2] - 1) & 0xFFFF, pair[0].received_at)
         for packet in pair:
             self._handle(packet.data, 0, len(packet.data), packet, now)
-
-    def _may_take_over(self, address: Address, now: float) -> bool:
-        """Whether a source may start a stream: it is the peer, or there is none alive."""
-        last = self.stats.last_arrival
-        return (
-            self._stream is None
-            or address == self._peer.address
-            or (last is not None and now - last >= SILENCE)
-        )
 
     def _begin(self, ssrc: int, payload_type: int, first_seq: int, now: float) -> None:
         if self._stream is not None:
             self._retire(self._stream)
+        if self.stats.streams:
+            # Numbers of frames never come twice, and keep their low 16 bits.
+            self._frame_base = ((self._last_frame >> 16) + 2) << 16
         self._feedback = FeedbackGenerator(self._profile)
         self._stream = IncomingStream(ssrc, first_seq, self.stats)
-        for report in self._early:
-            if report.ssrc == ssrc:
-                self._stream.on_report(report, now)
-        self._early = []
+        if self._early is not None and self._early.ssrc == ssrc:
+            self._stream.on_report(self._early, now)
+        self._early = None
+        self._request_interval = 0.0
         self.stats.streams += 1
         self.stats.ended_at = None
+        # The old stream's last packet says nothing about this one.
+        self.stats.last_arrival = now
         if self.stats.first_arrival is None:
             self.stats.first_arrival = now
         self._events.append(StreamStarted(ssrc, payload_type))
@@ -307,19 +315,28 @@ class ReceiverSession:
 
     def _handle_rtcp(self, data: bytes, address: Address, now: float) -> None:
         packets = self._rtcp.parse(data)
-        stream = self._stream
-        if stream is None:
-            # A sender reports before its first packet, so that no frame is without capture time.
-            self._early = [p for p in packets if isinstance(p, SenderReport)][:1]
-            return
-        if address != self._peer.address:
+        if not self._peer.admits(address, now=now):
             raise ProtocolViolation("foreign_source", f"RTCP from {address}")
+        stream = self._stream
         for packet in packets:
-            if isinstance(packet, SenderReport) and packet.ssrc == stream.ssrc:
-                stream.on_report(packet, now)
-            elif isinstance(packet, Goodbye) and stream.ssrc in packet.ssrcs:
-                self.stats.ended_at = now
-                self._events.append(PeerClosed())
+            if isinstance(packet, SenderReport):
+                if stream is not None and packet.ssrc == stream.ssrc:
+                    stream.on_report(packet, now)
+                else:
+                    # A sender reports before its first packet, so that no frame is without
+                    # capture time.
+                    self._early = packet
+            elif isinstance(packet, Goodbye):
+                self._on_goodbye(packet, now)
+
+    def _on_goodbye(self, goodbye: Goodbye, now: float) -> None:
+        """The stream is over: whoever comes next need not wait until it is believed to be."""
+        if self._stream is None or self._stream.ssrc not in goodbye.ssrcs:
+            return
+        self.stats.ended_at = now
+        self._silent = True
+        self._peer.release()
+        self._events.append(PeerClosed())
 
     def _completed(self, frame: Frame, now: float) -> None:
         stats = self.stats
@@ -332,10 +349,14 @@ class ReceiverSession:
     def _release(self, stream: IncomingStream, now: float) -> None:
         """Hand out what can be decoded."""
         for number, frame in stream.assembler.poll(now):
+            self._last_frame = frame_no = self._frame_base + number
+            self._request_interval = 0.0
             captured = stream.captured_unix(frame.rtp_time)
             if captured is not None:
-                self._captured[number] = captured
-            self._events.append(FrameReady(number, frame.data(), frame.keyframe, now, captured))
+                self._captured[frame_no] = captured
+                if len(self._captured) > MAX_PENDING:
+                    del self._captured[next(iter(self._captured))]
+            self._events.append(FrameReady(frame_no, frame.data(), frame.keyframe, now, captured))
 
     def _report(self, now: float) -> None:
         while lists := self._feedback.poll_report(now=now):
@@ -376,8 +397,11 @@ class ReceiverSession:
         patience = STALL_REQUEST_AFTER if assembler.started else FIRST_REQUEST_AFTER
         if assembler.stalled_for(now) < patience:
             return
-        if self._last_request is not None and now - self._last_request < REQUEST_INTERVAL:
+        if now - self._last_request < self._request_interval:
             return
         self._last_request = now
+        self._request_interval = min(
+            MAX_REQUEST_INTERVAL, max(REQUEST_INTERVAL, 2 * self._request_interval)
+        )
         self.stats.keyframe_requests += 1
         self._out.append(self._rtcp.keyframe_request(stream.ssrc))

@@ -11,8 +11,9 @@ RTP_CLOCK = 90_000.0
 SEEN = 4096
 """Sequence numbers remembered to tell duplicates: as many as a sender keeps in flight."""
 MAX_FORWARD = 0x7000
-MAX_BACKWARD = 0x1000
+MAX_BACKWARD = SEEN - 1
 """A number outside [-MAX_BACKWARD, MAX_FORWARD) of the highest is another numbering: a restart."""
+_UNSEEN = -(1 << 40)
 
 
 class IncomingStream:
@@ -23,7 +24,7 @@ class IncomingStream:
         self._stats = stats
         self._highest = first_seq - 1
         self._first_seq = first_seq
-        self._seen = [-1] * SEEN
+        self._seen = [_UNSEEN] * SEEN
         self._received = 0
         self._transit: float | None = None
         self._jitter = 0.0
@@ -32,7 +33,7 @@ class IncomingStream:
         self._report: SenderReport | None = None
         self._report_at = 0.0
         self.assembler = FrameAssembler()
-        self._by_time: tuple[int, int] | None = None
+        self._marker_seq: int | None = None
 
     def belongs(self, seq: int) -> bool:
         """Whether a 16-bit number continues this stream's numbering."""
@@ -74,27 +75,32 @@ class IncomingStream:
         stats.payload_bytes += end - start
         video = parse_video_ext(data, ext, start)
         if video is None:
-            return self._without_extension(marker, seq, timestamp)
+            return self._without_extension(marker, seq, timestamp, arrived_at)
         return self.assembler.add(
             video, video[0] >= FLAG_KEYFRAME, timestamp, data[start:end], arrived_at
         )
 
-    def _without_extension(self, marker: bool, seq: int, timestamp: int) -> Frame | None:
+    def _without_extension(
+        self, marker: bool, seq: int, timestamp: int, arrived_at: float
+    ) -> Frame | None:
         """Synthetic traffic of the BW tool: a frame ends with its marker, nothing is decoded.
 
-        Complete means that no number is missing since the previous marker.
+        Complete means that no number is missing since the marker before; what
+        comes later than its marker does not mend a frame.
         """
         if not marker:
             return None
-        previous = self._by_time
-        self._by_time = (seq, timestamp)
-        if previous is not None:
-            seen, mask = self._seen, SEEN - 1
-            if any(seen[n & mask] != n for n in range(max(previous[0], seq - SEEN) + 1, seq)):
-                self.assembler.lost += 1
-                return None
+        before, self._marker_seq = self._marker_seq, seq
+        seen, mask = self._seen, SEEN - 1
+        if before is not None and any(
+            seen[number & mask] != number for number in range(max(before, seq - SEEN) + 1, seq)
+        ):
+            self.assembler.lost += 1
+            return None
         self.assembler.completed += 1
-        return None
+        frame = Frame(0, False, timestamp, arrived_at)
+        frame.completed_at = arrived_at
+        return frame
 
     def on_report(self, report: SenderReport, now: float) -> None:
         """Remember which wall time an RTP time stands for."""
