@@ -25,6 +25,7 @@ from streamd.config.units import HostPort
 from streamd.daemon.notify import Notifier
 from streamd.errors import StreamdError
 from streamd.histogram import Histogram
+from streamd.io.lag import LagMeter
 from streamd.observability import logs
 from streamd.observability.console import say_error
 from streamd.observability.endpoints import pages
@@ -124,20 +125,20 @@ class Lifecycle:
         loop = asyncio.get_running_loop()
         crashed: asyncio.Future[None] = loop.create_future()
         loop.set_exception_handler(lambda _, context: _crash(crashed, context))
-        server = self._http_server()
+        server, meter = self._http_server(), self._lag_meter()
         try:
             async with asyncio.TaskGroup() as self._group:
                 self.http_address = await self._listen(server)
                 worker = self._group.create_task(_as_coroutine(main(self)), name="main")
                 self.spawn(_raise_from(crashed), "crash-guard")
                 self.spawn(self._bound_drain(worker), "drain-guard")
-                self.spawn(self._measure_lag(), "lag")
                 if self.config.duration is not None:
                     self.spawn(self._stop_after(self.config.duration), "duration")
                 await worker
                 for task in list(self._tasks):
                     task.cancel()
         finally:
+            meter.close()
             await server.close()
 
     def _http_server(self) -> HttpServer:
@@ -165,18 +166,18 @@ class Lifecycle:
         if not done:
             raise DrainTimeout(f"not drained within shutdown_timeout ({limit:g} s); giving up")
 
-    async def _measure_lag(self) -> None:
+    def _lag_meter(self) -> LagMeter:
         """Also feeds the watchdog: from this loop, so that a stuck one is seen."""
         watchdog = self._notifier.watchdog_interval
-        interval = LAG_INTERVAL if watchdog is None else min(LAG_INTERVAL, watchdog)
-        deadline = self.clock.now() + interval
-        while True:
-            await asyncio.sleep(max(0.0, deadline - self.clock.now()))
-            now = self.clock.now()
-            self._lag.observe(now - deadline)
-            deadline = max(deadline, now - interval) + interval
+
+        def measured(lag: float) -> None:
+            self._lag.observe(lag)
             if watchdog is not None:
                 self._notifier.alive()
+
+        interval = LAG_INTERVAL if watchdog is None else min(LAG_INTERVAL, watchdog)
+        loop = asyncio.get_running_loop()
+        return LagMeter(loop, self.clock, measured, interval=interval)
 
 
 def run_daemon(
