@@ -20,6 +20,7 @@ Source: RFC 9332 section 2 and appendix A; specification of the emulator, sectio
 """
 
 import random
+import sys
 from abc import abstractmethod
 from collections import deque
 from dataclasses import asdict
@@ -169,7 +170,8 @@ class DualPi2(QueueDiscipline):
         return max(_wait(self._l4s, at), _wait(self._classic, at))
 
     def describe(self) -> dict[str, str | int | float | bool | None]:
-        return {"discipline": "dualpi2", **asdict(self._parameters)}
+        described = {"discipline": "dualpi2", **asdict(self._parameters)}
+        return {name: None if value == sys.maxsize else value for name, value in described.items()}
 
     def gauges(self, now: float) -> dict[str, float]:
         return {

@@ -400,7 +400,7 @@ def test_it_describes_every_effective_parameter() -> None:
     described = make("mahimahi", packets=100).describe()
     assert described["discipline"] == "dualpi2"
     assert described["mode"] == "mahimahi"
-    assert described["limit_bytes"] == 150_000
+    assert (described["limit_packets"], described["limit_bytes"]) == (None, 150_000)
     assert described["alpha"] == 0.16
     assert make("linux").next_timeout() is None
     assert SPEC.build(DualPi2Config(), rng=random.Random(0), now=0.0).backlog() == (0, 0)
