@@ -300,9 +300,6 @@ class BottleneckConfig(DaemonConfig):
     opportunity: Bytes = Field(
         1500, ge=1, description="Bytes one line of a trace delivers; mm-link delivers 1504."
     )
-    subticks: int = Field(
-        1, ge=1, le=16, description="Parts of a trace's millisecond its opportunities spread over."
-    )
     record: FilePath | None = Field(
         None, description="Write one record per packet (arrival, departure, fate) to this file."
     )
