@@ -10,8 +10,8 @@ from streamd.config.lines import Parts, key_lines, line_of
 from streamd.errors import ConfigError
 
 ENV_PREFIX = "STREAMD_"
-ENV_RESERVED = frozenset({"STREAMD_VECTORS"})
-"""Variables that are not configuration: where the test suite finds reference data."""
+ENV_RESERVED = frozenset({"STREAMD_REVISION", "STREAMD_VECTORS"})
+"""Variables that are not configuration: the image's source revision, the tests' reference data."""
 # Kubernetes puts such variables into every container for a service named streamd-*.
 _SERVICE_LINK = re.compile(r"_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP)(_\w+)?)?)$")
 MAX_FILE_BYTES = 1_000_000

@@ -54,6 +54,16 @@ def test_bad_files_say_what_is_wrong(path: Path) -> None:
     assert caught.value.exit_code == 78
 
 
+def test_the_variables_of_image_and_stack_are_understood() -> None:
+    root = Path(__file__).parents[3]
+    text = (root / "Dockerfile").read_text() + (root / "docker-compose.yml").read_text()
+    pairs = re.findall(r"^ *(STREAMD_\w+)[:=] *(\S+)", text, re.MULTILINE)
+    environ = {name: value.strip('"') for name, value in pairs}
+    assert {"STREAMD_REVISION", "STREAMD_UPLINK", "STREAMD_LOOP"} <= set(environ)
+    for model in ROLES.values():
+        load(model, environ=environ | {"STREAMD_PEER": "receiver:5004"})
+
+
 def test_there_are_files_to_test() -> None:
     assert len(GOOD) >= 4
     assert len(BAD) >= 15
