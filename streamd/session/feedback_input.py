@@ -64,6 +64,10 @@ class FeedbackInput:
         self._sample_queue_delay(report)
         return newest is not None
 
+    def repair_tail(self, now: float) -> None:
+        """Nothing more is sent that a report could name: repair by time alone."""
+        self._repair.on_silence(self.srtt, now)
+
     def _ignore(self, reason: str) -> None:
         count_reason(self._stats.feedback_ignored, reason)
 

@@ -19,6 +19,8 @@ Sequence numbers are unwrapped against the highest one sent, so a report can
 only speak of the 65536 numbers around it; what was never sent is counted.
 """
 
+from collections.abc import Iterable
+
 from streamd.cc.api import FeedbackReport, SentPacket, StreamReport
 from streamd.cc.filters import WindowedMin
 from streamd.session.queue import MediaPacket
@@ -106,6 +108,10 @@ class SentHistory:
             else:
                 self._match(blocks, report)
         return report
+
+    def outstanding(self) -> Iterable[MediaPacket]:
+        """Unacknowledged packets, in sequence order."""
+        return self._packets.values()
 
     def overtaken(self) -> dict[int, MediaPacket]:
         """Unacknowledged packets below the highest acknowledged, in sequence order."""

@@ -6,6 +6,7 @@ SDES once a second, which also keep address bindings alive, PLI when it cannot
 go on without a key frame, BYE at the end. With the BW tool none of this exists.
 """
 
+import math
 from dataclasses import dataclass, field
 
 from streamd.errors import WireError
@@ -69,9 +70,9 @@ class SenderRtcp:
             return None
         return encode_compound([self._report(stats, now), self._cname])
 
-    def poll_first(self, now: float) -> None:
-        """The first frame is there: a report is due at once."""
-        self._next_at = now
+    def poll_soon(self) -> None:
+        """The stream begins, or somebody new listens: a report is due at once."""
+        self._next_at = -math.inf
 
     def bye(self, stats: SenderStats, now: float) -> bytes | None:
         """The last packet of the session."""

@@ -10,6 +10,7 @@ due; after each of these `poll_transmit` until None, `poll_event` until None,
 then read `next_timeout`. `close` begins the drain; `SessionClosed` ends it.
 """
 
+import math
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from streamd.datagram import Address, Datagram, Transmit
 from streamd.ecn import NOT_ECT
 from streamd.errors import ProtocolViolation, WireError
 from streamd.media.model import EncodedFrame
-from streamd.peer import PeerLatch
+from streamd.peer import PeerLatch, same_endpoint
 from streamd.session.breaker import CircuitBreaker
 from streamd.session.events import (
     Event,
@@ -153,7 +154,7 @@ class SenderSession:
             return
         if self.stats.started_at is None:
             self.stats.started_at = now
-            self._rtcp.poll_first(now)
+            self._rtcp.poll_soon()
         if frame is None:
             self.stats.frames_dropped_by_encoder += 1
             return
@@ -169,7 +170,10 @@ class SenderSession:
 
     def set_peer(self, address: Address) -> None:
         """The name of the peer resolves to another address now."""
+        before = self._peer.address
         self._peer.set(address)
+        if before is None or not same_endpoint(before, address):
+            self._begin_anew()
 
     def close(self, *, now: float) -> None:
         """No more frames: send what is queued, wait for what is outstanding, say BYE."""
@@ -338,15 +342,15 @@ class SenderSession:
         if not self._peer.accept(address, now=now):
             raise ProtocolViolation("foreign_source", f"from {address}")
         if self._peer.address != before:
-            self._begin_anew(now)
+            self._begin_anew()
+            self._controller.forget_unacked(self._ssrc, now=now)
             self._events.append(PeerChanged(address))
 
-    def _begin_anew(self, now: float) -> None:
+    def _begin_anew(self) -> None:
         """Another receiver: it has no picture, no wall time, and nothing to acknowledge."""
         self._history.forget()
-        self._controller.forget_unacked(self._ssrc, now=now)
-        self._keyframes.on_receiver_request(now)
-        self._rtcp.poll_first(now)
+        self._keyframes.on_receiver_request(-math.inf)
+        self._rtcp.poll_soon()
 
     def _answered(self) -> None:
         """Packets were acknowledged: the path works."""
@@ -367,6 +371,8 @@ class SenderSession:
             stats.breaker_trips = self._breaker.trips
             self._events.append(RateLimited(self._breaker.limit_bps))
         self._watch_silence(now)
+        if self._closing_at is not None:
+            self._input.repair_tail(now)
 
     def _watch_silence(self, now: float) -> None:
         silence = self._breaker.silence(now)
