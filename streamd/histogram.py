@@ -40,13 +40,6 @@ class Histogram:
         """Observations so far."""
         return sum(self.counts)
 
-    def merge(self, other: "Histogram") -> None:
-        """Add what `other` has counted; ValueError if its bounds differ."""
-        if other.bounds != self.bounds:
-            raise ValueError(f"cannot merge bounds {other.bounds} into {self.bounds}")
-        self.counts = [a + b for a, b in zip(self.counts, other.counts, strict=True)]
-        self.sum += other.sum
-
     def percentile(self, quantile: float, *, counts: list[int] | None = None) -> float | None:
         """Estimate at `quantile` (0 to 1), linear inside a bucket; None without observations.
 

@@ -142,8 +142,3 @@ class PathView:
     opportunities: int
     """Delivery opportunities of a trace so far; 0 on a constant-rate link."""
     opportunities_used: int
-
-
-def with_zeros(counts: Mapping[str, int], known: Sequence[str]) -> dict[str, int]:
-    """Counts by reason with a 0 for every known reason that has not occurred."""
-    return dict.fromkeys(known, 0) | dict(counts)

@@ -21,23 +21,18 @@ def test_a_negative_value_counts_as_zero() -> None:
     assert histogram.sum == 0.0
 
 
-def test_merge_adds_counts_and_sum() -> None:
-    a, b = Histogram((1, 2)), Histogram((1, 2))
-    a.observe(0.5)
-    b.observe(1.5)
-    b.observe(9)
-    a.merge(b)
-    assert a.counts == [1, 1, 1]
-    assert a.sum == 11.0
-    assert b.counts == [0, 1, 1]
-
-
-def test_merge_refuses_other_bounds() -> None:
-    with pytest.raises(ValueError, match="cannot merge"):
-        Histogram((1,)).merge(Histogram((2,)))
-
-
 @pytest.mark.parametrize("bounds", [(), (1, 1), (2, 1), (1, float("nan"))])
 def test_bad_bounds_are_refused(bounds: tuple[float, ...]) -> None:
     with pytest.raises(ValueError, match="histogram"):
         Histogram(bounds)
+
+
+def test_a_percentile_is_linear_inside_a_bucket() -> None:
+    histogram = Histogram((1, 2, 4))
+    assert histogram.percentile(0.5) is None
+    for value in (0.3, 0.9, 1.2, 1.9, 9.0):
+        histogram.observe(value)
+    shares = (0.2, 0.4, 0.6, 0.8, 0.95)
+    assert [histogram.percentile(q) for q in shares] == [0.5, 1.0, 1.5, 2.0, 4]
+    assert histogram.percentile(0.5, counts=[0, 0, 2, 0]) == 3.0
+    assert histogram.percentile(0.5, counts=[0, 0, 0, 0]) is None

@@ -18,7 +18,7 @@ from streamd.observability.metrics import (
     SocketCollector,
     new_registry,
 )
-from streamd.observability.model import PathView, ReceiverView, SocketView, with_zeros
+from streamd.observability.model import PathView, ReceiverView, SocketView
 from streamd.session.stats import ReceiverStats, SenderStats
 
 
@@ -210,7 +210,3 @@ def test_names_follow_the_rules(metric: names.Metric) -> None:
     assert metric.help.endswith(".")
     if metric.kind == "histogram":
         assert metric.name.endswith("_seconds")
-
-
-def test_known_reasons_that_have_not_occurred_count_zero() -> None:
-    assert with_zeros({"b": 2, "new": 1}, ("a", "b")) == {"a": 0, "b": 2, "new": 1}
