@@ -2,6 +2,7 @@
 
     python -m streamd.bench.codec_child memory CODEC [FRAMES]
     python -m streamd.bench.codec_child damage CODEC [FRAMES]
+    python -m streamd.bench.codec_child loop FILE [FRAMES]
 
 Each prints one line of JSON.
 """
@@ -18,9 +19,10 @@ from streamd.bench.codec_inputs import CIF, built_in
 from streamd.bench.codec_steps import FPS
 from streamd.errors import MediaError
 from streamd.media.libvpx import VpxEncoder
+from streamd.media.pyav import FileSource
 from streamd.media.pyav_codec import PyavDecoder
 
-SMALL = (176, 144)
+SMALL = (96, 80)
 WARM_UP_FRAMES = 1000
 CYCLES = 250
 WARM_UP_CYCLES = 50
@@ -35,7 +37,7 @@ def resident_bytes() -> int:
 def memory(codec: str, frames: int) -> dict[str, int]:
     """Growth while one encoder gets a new rate for every frame, and over encoders made anew."""
     rng = random.Random(7)
-    pictures = built_in("medium", SMALL)[:30]
+    pictures = built_in("medium", SMALL, count=30)
     encoder = VpxEncoder(codec, *SMALL, FPS, start_bps=500_000.0)
     keyframes, before = 0, 0
     for number in range(frames):
@@ -66,6 +68,19 @@ def _cycle_growth(codec: str, picture: Any) -> int:
     return resident_bytes() - before
 
 
+def loop(path: str, frames: int) -> dict[str, int]:
+    """Growth while a file is shown in a loop, after a quarter of the pictures."""
+    source = FileSource(path, size=SMALL, fps=FPS, loop=True)
+    before = 0
+    for number in range(frames):
+        if number == frames // 4:
+            before = resident_bytes()
+        source.read()
+    growth = resident_bytes() - before
+    source.close()
+    return {"frames_count": frames, "loop_growth_bytes": growth}
+
+
 def damage(codec: str, frames: int) -> dict[str, int]:
     """Decode a stream in which most frames are damaged; counts what came of it."""
     rng = random.Random(11)
@@ -87,9 +102,9 @@ def damage(codec: str, frames: int) -> dict[str, int]:
 
 def encoded_frames(codec: str, count: int) -> list[bytes]:
     """A short stream of the built-in clip "medium", VP9 or VP8, without dropped frames."""
-    pictures = built_in("medium")
+    pictures = built_in("medium", count=count)
     encoder = VpxEncoder(codec, *CIF, FPS, start_bps=1e6)
-    frames = [encoder.encode(p, target_bps=1e6, keyframe=False) for p in pictures[:count]]
+    frames = [encoder.encode(p, target_bps=1e6, keyframe=False) for p in pictures]
     encoder.close()
     return [frame[0] for frame in frames if frame is not None]
 
@@ -147,11 +162,11 @@ MUTATIONS: tuple[Callable[[bytes, random.Random], bytes], ...] = (
 
 
 def main(arguments: list[str]) -> None:
-    """Runs one of the two and prints its counts."""
-    mode, codec = arguments[0], arguments[1]
-    run = {"memory": memory, "damage": damage}[mode]
-    default = {"memory": 10_000, "damage": 2_000}[mode]
-    print(json.dumps(run(codec, int(arguments[2]) if len(arguments) > 2 else default)))
+    """Runs one of the three and prints its counts."""
+    mode, subject = arguments[0], arguments[1]
+    run = {"memory": memory, "damage": damage, "loop": loop}[mode]
+    default = {"memory": 10_000, "damage": 2_000, "loop": 10_000}[mode]
+    print(json.dumps(run(subject, int(arguments[2]) if len(arguments) > 2 else default)))
 
 
 if __name__ == "__main__":

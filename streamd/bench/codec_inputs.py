@@ -24,11 +24,13 @@ def recorded_folder() -> Path:
     return Path(os.environ.get("STREAMD_CLIPS", beside))
 
 
-def built_in(name: str, size: tuple[int, int] = CIF, start: int = 0) -> list[Any]:
-    """One loop of a built-in clip, beginning with picture `start`."""
+def built_in(
+    name: str, size: tuple[int, int] = CIF, start: int = 0, count: int = FRAMES
+) -> list[Any]:
+    """The first `count` pictures of a built-in clip, beginning with picture `start` of them."""
     source = ClipSource(name, size=size)
     try:
-        return rotate([source.read() for _ in range(FRAMES)], start)
+        return rotate([source.read() for _ in range(count)], start)
     finally:
         source.close()
 

@@ -25,6 +25,7 @@ DECODERS = ("vp9", "vp8", "h264")
 MAX_SIZE = (4096, 2304)
 """Largest picture taken from a peer that announced nothing smaller."""
 
+H264_ENCODER = "libx264"
 X264_BUFFER_BITS = 100_000
 """Rate control buffer; a larger one spends more in the first second after a down step."""
 X264_MIN_BPS = 10_000.0
@@ -121,7 +122,7 @@ class X264Encoder:
         self._max_bps = max_bps
         self._pts = 0
         self._rate = Fraction(fps).limit_denominator(1001)
-        context: Any = _create_context("libx264", "w", "no H.264 encoder (libx264)")
+        context: Any = _create_context(H264_ENCODER, "w", f"no H.264 encoder ({H264_ENCODER})")
         self._configure(context, threads)
         try:
             context.open()
