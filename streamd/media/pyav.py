@@ -243,7 +243,8 @@ class PictureScaler:
         width, height = self._size
         keeps_size = (even(picture.width), even(picture.height)) == self._size
         self._graph = graph = av.filter.Graph()
-        graph.threads = 1
+        if hasattr(graph, "threads"):  # from PyAV 17 on
+            graph.threads = 1
         nodes = [
             graph.add_buffer(
                 width=picture.width,

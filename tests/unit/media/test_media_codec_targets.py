@@ -61,8 +61,8 @@ def test_targets_on_the_recorded_clips(
 ) -> None:
     monkeypatch.setattr(codec_figures, "KEYFRAMES", 5)
     following = RateFollowing()
-    for name in ("carphone", "bikes"):
-        following.add_steps(codec, filmed[name])
+    for clip in filmed.values():
+        following.add_steps(codec, clip)
     following.add_walk(codec, filmed["carphone"])
     following.add_keyframes(codec, filmed["bikes, no cuts"])
     assert_targets_hold(codec, following)
