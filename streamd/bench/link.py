@@ -59,7 +59,7 @@ async def run_chains(plans: Sequence[ChainPlan], seconds: float) -> list[Record]
             results = await asyncio.gather(*(chain.finish() for chain in chains))
         finally:
             for chain in chains:
-                chain.kill()
+                await chain.kill()
     return [result.bottleneck for result in results]
 
 
