@@ -48,39 +48,31 @@ class StampClock:
     """Turns the kernel's arrival stamps, on the real-time clock, into session time.
 
     The real-time clock is slewed and stepped while a daemon runs for weeks, so
-    the distance between the two is measured again every 10 ms.
+    the distance between the two has to be measured again and again.
     """
 
-    _INTERVAL = 0.01
     _GOOD = 5e-6
     """A sample whose two session readings are this close was not interrupted."""
 
-    __slots__ = ("_now", "_real", "offset", "sampled_at")
+    __slots__ = ("_now", "_real")
 
     def __init__(self, clock: Clock, realtime: Callable[[], float]) -> None:
         self._now = clock.now
         self._real = realtime
-        self.offset = 0.0
-        self.sampled_at = float("-inf")
 
-    def refresh(self, now: float) -> float:
-        """Session time minus real time (s), measured anew if it is old."""
-        if now - self.sampled_at >= self._INTERVAL:
-            self._sample()
-        return self.offset
-
-    def _sample(self) -> None:
-        best = float("inf")
+    def sample(self) -> float:
+        """Session time minus real time (s), the best of up to four readings."""
+        best, offset = float("inf"), 0.0
         for _ in range(4):
             before = self._now()
             real = self._real()
             after = self._now()
             if after - before < best:
                 best = after - before
-                self.offset = (before + after) / 2 - real
-                self.sampled_at = after
+                offset = (before + after) / 2 - real
             if best <= self._GOOD:
-                return
+                break
+        return offset
 
 
 _EXTENDED_ERROR = struct.Struct("=IBBB")

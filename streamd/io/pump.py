@@ -116,7 +116,9 @@ class _Turner:
         self._timer = timer(loop, clock, self._on_deadline)
         self._handle_timeout = machine.handle_timeout
         self._next_timeout = machine.next_timeout
+        self._arm = self._timer.arm
         self._now = float("-inf")
+        self._ended = False
         self._turning = False
         self._again = False
         self._overdue_run = 0
@@ -136,66 +138,74 @@ class _Turner:
         raise NotImplementedError
 
     def _feed(self, handle: Callable[..., None] | None, batch: list[Datagram]) -> None:
-        if self.failed.done():
+        if self._ended:
             return
         try:
             now = self._advance(self._clock_now())
             if handle is not None:
                 handle(batch, now=now)
-            self._turn(now)
+            self._turn(now, False)
         except Exception as error:  # the loop is our caller: only `failed` can tell anybody
             self._fail(error)
 
     def _on_deadline(self, due: float) -> None:
-        if self.failed.done():
+        if self._ended:
             return
         try:
             now = self._advance(due)
             self._handle_timeout(now=now)
-            self._turn(now, timed=True)
+            self._turn(now, True)
         except Exception as error:  # as in _feed
             self._fail(error)
 
     def _advance(self, now: float) -> float:
         if now > self._now:
             self._now = now
+            return now
         return self._now
 
-    def _turn(self, now: float, *, timed: bool = False) -> None:
+    def _turn(self, now: float, timed: bool) -> None:
         if self._turning:
             self._again = True
             return
         self._turning = True
         try:
             self.stats.turns += 1
-            self._rounds(now)
-        finally:
-            self._turning = False
-        if not self.failed.done():
-            self._arm(self._now, timed)
-
-    def _rounds(self, now: float) -> None:
-        for _ in range(MAX_ROUNDS):
             self._again = False
             whole = self._round(now)
-            if self.failed.done() or (whole and not self._again):
-                return
-            if not whole:
+            if self._again or not whole:
+                self._more_rounds(whole)
+        finally:
+            self._turning = False
+        if self._ended:
+            return
+        deadline = self._next_timeout()
+        if deadline is None or deadline > self._now:
+            self._overdue_run = 0
+        elif timed:
+            deadline = self._overdue(deadline)
+        self._arm(deadline)
+
+    def _more_rounds(self, whole: bool) -> None:
+        for _ in range(1, MAX_ROUNDS):
+            if self._ended or not whole:
                 break
-            now = self._advance(self._clock_now())
+            self._again = False
+            whole = self._round(self._advance(self._clock_now()))
+            if whole and not self._again:
+                return
+        if self._ended:
+            return
         self.stats.cut_turns += 1
         self._loop.call_soon(self.wake)
 
-    def _arm(self, now: float, timed: bool) -> None:
-        deadline = self._next_timeout()
-        if deadline is None or deadline > now:
-            self._overdue_run = 0
-        elif timed:
-            self.stats.overdue += 1
-            self._overdue_run += 1
-            if self._overdue_run > OVERDUE_PATIENCE:
-                deadline = now + OVERDUE_SPACING
-        self._timer.arm(deadline)
+    def _overdue(self, deadline: float) -> float:
+        """The deadline of a machine that had its timeout and wants another at once."""
+        self.stats.overdue += 1
+        self._overdue_run += 1
+        if self._overdue_run > OVERDUE_PATIENCE:
+            return self._now + OVERDUE_SPACING
+        return deadline
 
     def _fail(self, error: Exception) -> None:
         self._release()
@@ -203,6 +213,7 @@ class _Turner:
             self.failed.set_exception(error)
 
     def _release(self) -> None:
+        self._ended = True
         self._timer.close()
         for endpoint in self._endpoints:
             endpoint.close()
@@ -244,19 +255,33 @@ class Pump(_Turner, Generic[E]):
         self._session.close(now=now)
 
     def _round(self, now: float) -> bool:
+        whole = True
+        transmit = self._poll_transmit(now=now)
+        if transmit is not None:
+            whole = self._send_all(transmit, now)
+        event = self._poll_event()
+        if event is not None:
+            whole = self._tell_all(event) and whole
+        return whole
+
+    def _send_all(self, first: Transmit, now: float) -> bool:
         poll, send = self._poll_transmit, self._send
-        whole = False
-        for _ in range(MAX_SENDS_PER_ROUND):
+        send(first)
+        for _ in range(MAX_SENDS_PER_ROUND - 1):
             transmit = poll(now=now)
             if transmit is None:
-                whole = True
-                break
+                return True
             send(transmit)
-        for _ in range(MAX_EVENTS_PER_ROUND):
-            event = self._poll_event()
+        return False
+
+    def _tell_all(self, first: E) -> bool:
+        poll, tell = self._poll_event, self._on_event
+        tell(first)
+        for _ in range(MAX_EVENTS_PER_ROUND - 1):
+            event = poll()
             if event is None:
-                return whole
-            self._on_event(event)
+                return True
+            tell(event)
         return False
 
 

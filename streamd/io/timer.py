@@ -147,8 +147,6 @@ class DeadlineTimer:
             self._set(deadline)
 
     def _on_alarm(self) -> None:
-        if self._callback is None:
-            return
         self.alarms += 1
         self._moves = 0
         self._armed = None
@@ -156,14 +154,15 @@ class DeadlineTimer:
         if deadline is not None:
             now = self._clock_now()
             if now >= deadline - SPIN:
-                self._fire(max(now, deadline))
+                self._fire(now if now > deadline else deadline)
             else:
                 self._set(deadline)
-        self._quieten()
+        if self._armed is None:
+            self._quieten()
 
     def _quieten(self) -> None:
         """An alarm that went off and was not set again would go on waking the loop."""
-        if self._armed is None and self._callback is not None:
+        if self._callback is not None:
             self._alarm.clear()
 
     def _fire(self, now: float) -> None:

@@ -55,6 +55,7 @@ class CtypesTimerFd:
             ctypes.byref(pinned),
             ctypes.c_void_p(0),
         )
+        """Built once: converting Python ints at each call costs more than the call."""
 
     def set(self, deadline: float) -> None:
         """See `TimerFd.set`."""

@@ -5,6 +5,8 @@ What was decided by measuring (2-core KVM guest, CPython 3.11, uvloop):
 - `recvmsg` with a fresh 64 KiB buffer beats `recvmsg_into` plus a copy by 0.25 us.
 - Learning that the socket is empty costs 1.05 us by EAGAIN, 0.35 us by
   FIONREAD: the first reads of a wake-up ask, a longer burst runs into EAGAIN.
+  A stream whose reads come one by one (a paced sender's runs, merged by GRO) is
+  not asked at all, until two wake-ups follow each other so fast that it has to be.
 - libuv stops watching a descriptor for good once it polled POLLERR, which a
   pending ICMP error causes. So the loop watches an epoll descriptor that holds
   the socket; that never shows POLLERR. It costs 0.3 us per wake-up.
@@ -45,6 +47,11 @@ _CUT = socket.MSG_TRUNC | socket.MSG_CTRUNC
 _TOS_KINDS = (IP_TOS, IPV6_TCLASS, IP_RECVTOS)
 _PROBED_READS = 3
 """Reads of a wake-up after which FIONREAD is asked; later ones go on until EAGAIN."""
+_SPARSE = 100e-6
+"""Seconds since the last wake-up that make it likely that only one read waits."""
+_PROBES = 32
+_RESAMPLE = 0.01
+"""Seconds for which the distance of the two clocks is trusted."""
 _STAMP_SLACK = 0.01
 """How long before it reached the socket a datagram may have been stamped (softirq backlog)."""
 _ERRORS_PER_WAKEUP = 64
@@ -63,11 +70,14 @@ class UdpReceiver:
         "_loop",
         "_offset",
         "_pending_bytes",
+        "_probes",
         "_read_limit",
         "_recvmsg",
+        "_resample_at",
         "_sock",
         "_stamps",
         "_stats",
+        "_woken_at",
     )
 
     def __init__(
@@ -96,6 +106,10 @@ class UdpReceiver:
         self._earliest = clock.now() - _STAMP_SLACK
         """Nothing that is read from now on can have arrived before (s)."""
         self._last_drops = 0
+        self._resample_at = float("-inf")
+        self._woken_at = float("-inf")
+        self._probes = _PROBES
+        """Wake-ups for which it still pays to ask whether there is more to read."""
 
     def start(self, on_datagrams: OnDatagrams) -> None:
         """Watch the socket from now on."""
@@ -110,6 +124,7 @@ class UdpReceiver:
     def poll(self) -> None:
         """Read now if anything waits; nothing before `start` or after `close`."""
         if self._deliver is not None and self._more_waiting():
+            self._probes = max(self._probes, 1)
             self._readable()
 
     def close(self) -> None:
@@ -129,35 +144,51 @@ class UdpReceiver:
         self._last_drops = total
 
     def _readable(self) -> None:
-        self._stats.wakeups += 1
         now = self._clock_now()
-        stamps = self._stamps
-        if stamps is not None:
-            self._offset = stamps.refresh(now)
-        recvmsg = self._recvmsg
+        stats = self._stats
+        stats.wakeups += 1
+        if now - self._woken_at < _SPARSE:
+            self._probes = _PROBES
+        self._woken_at = now
+        if now >= self._resample_at and self._stamps is not None:
+            self._offset = self._stamps.sample()
+            self._resample_at = now + _RESAMPLE
         batch: list[Datagram] = []
-        for reads in range(self._read_limit):
-            try:
-                data, items, flags, address = recvmsg(_READ_BYTES, CONTROL_BYTES)
-            except OSError as error:
-                if error.errno in _AGAIN:
+        try:
+            data, items, flags, address = self._recvmsg(_READ_BYTES, CONTROL_BYTES)
+        except OSError as error:
+            if self._read_failed(error, now):
+                self._read_on(batch, now)
+            else:
+                self._drain_errors()
+        else:
+            if not flags & _CUT or self._usable(flags):
+                batch.append(self._decode(data, items, address, now))
+            if self._probes:
+                self._probes -= 1
+                if self._more_waiting():
+                    self._read_on(batch, now)
+                else:
                     self._earliest = now - _STAMP_SLACK
-                    break
-                self._read_failed(error.errno)
-                continue
-            if stamps is None and reads:
+        if batch and self._deliver is not None:
+            self._deliver(batch)
+
+    def _read_on(self, batch: list[Datagram], now: float) -> None:
+        """The reads of a wake-up after the first."""
+        for reads in range(1, self._read_limit):
+            if self._stamps is None:
                 now = self._clock_now()
-            if flags & _CUT and not self._usable(flags):
-                continue
-            batch.append(self._decode(data, items, address, now))
+            try:
+                data, items, flags, address = self._recvmsg(_READ_BYTES, CONTROL_BYTES)
+            except OSError as error:
+                if self._read_failed(error, now):
+                    continue
+                return
+            if not flags & _CUT or self._usable(flags):
+                batch.append(self._decode(data, items, address, now))
             if reads < _PROBED_READS and not self._more_waiting():
                 self._earliest = now - _STAMP_SLACK
-                break
-        if batch:
-            if self._deliver is not None:
-                self._deliver(batch)
-        else:
-            self._drain_errors()
+                return
 
     def _decode(self, data: bytes, items: list[Item], address: Address, now: float) -> Datagram:
         """One read as a `Datagram`. Items are told apart by type: none of ours share a number."""
@@ -213,12 +244,19 @@ class UdpReceiver:
 
     # ---- errors
 
-    def _read_failed(self, code: int | None) -> None:
-        """A read reported an earlier send's ICMP error (then the queue has it), or truly failed."""
-        if not self._drain_errors():
-            self._stats.receive_errors += 1
-        else:
+    def _read_failed(self, error: OSError, now: float) -> bool:
+        """A read gave nothing; whether to go on reading.
+
+        An earlier send's ICMP error is reported in place of a datagram.
+        """
+        if error.errno in _AGAIN:
+            self._earliest = now - _STAMP_SLACK
+            return False
+        if self._drain_errors():
             self._stats.pending_errors += 1
+        else:
+            self._stats.receive_errors += 1
+        return True
 
     def _drain_errors(self) -> int:
         """Take and count what is in the error queue; how much that was.
