@@ -68,6 +68,11 @@ class FeedbackInput:
         """Nothing more is sent that a report could name: repair by time alone."""
         self._repair.on_silence(self.srtt, now)
 
+    def take_hopeless(self) -> bool:
+        """Whether packets were given up because of their age since the last call."""
+        hopeless, self._repair.hopeless = self._repair.hopeless, False
+        return hopeless
+
     def _ignore(self, reason: str) -> None:
         count_reason(self._stats.feedback_ignored, reason)
 

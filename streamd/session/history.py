@@ -9,6 +9,7 @@ What it decides, and by which rule:
 * *lost*, for controllers without a rule of their own: overtaken by a packet sent
   at least `REORDER_TIME` later. It stays in the ledger, a late acknowledgement or
   a retransmission can still come.
+* *given up*: nobody waits for it any more, but a late report can still name it.
 * *network loss* of a first transmission (metrics 1.4: a repair does not undo
   it): never acknowledged, or acknowledged only by a copy. Copies carry the same
   sequence number, so which one arrived is told by the one-way delay: an arrival
@@ -45,6 +46,7 @@ class SentHistory:
         self._ssrc = ssrc
         self._packets: dict[int, MediaPacket] = {}
         self._overtaken: dict[int, MediaPacket] = {}
+        self._given_up: dict[int, MediaPacket] = {}
         self._highest_sent = -1
         self._first_sent: int | None = None
         self._highest_acked = -1
@@ -60,7 +62,13 @@ class SentHistory:
         """Block lists of an SSRC that is not ours."""
 
     def __len__(self) -> int:
+        """Packets that are waited for."""
         return len(self._packets)
+
+    @property
+    def given_up_count(self) -> int:
+        """Packets given up that a report may still name."""
+        return len(self._given_up)
 
     @property
     def clock_jumps(self) -> int:
@@ -92,7 +100,7 @@ class SentHistory:
             self._forget_oldest()
 
     def awaits(self, packet: MediaPacket) -> bool:
-        """Whether the packet was sent and is neither acknowledged nor forgotten."""
+        """Whether the packet was sent and is not acknowledged, given up or forgotten."""
         return packet.seq in self._packets
 
     def on_feedback(self, feedback: CongestionFeedback, *, now: float) -> FeedbackReport:
@@ -120,11 +128,16 @@ class SentHistory:
     def give_up(self, seq: int) -> None:
         """Nothing is done any more for an overtaken packet; a late report can still name it."""
         del self._overtaken[seq]
+        self._given_up[seq] = self._packets.pop(seq)
+        if len(self._given_up) > MAX_OUTSTANDING:
+            self._forget_given_up()
 
     def forget(self) -> None:
         """Nobody will acknowledge what is outstanding: it counts as lost."""
         while self._packets:
             self._forget_oldest()
+        while self._given_up:
+            self._forget_given_up()
 
     def oldest_sent_at(self) -> float | None:
         """When the oldest outstanding packet was last sent; None when nothing is outstanding."""
@@ -137,23 +150,33 @@ class SentHistory:
         while self._packets:
             packet = next(iter(self._packets.values()))
             if now - packet.sent_at < MAX_AGE:
-                return
+                break
             self._forget_oldest()
+        while self._given_up:
+            packet = next(iter(self._given_up.values()))
+            if now - packet.sent_at < MAX_AGE:
+                return
+            self._forget_given_up()
 
     def network_loss(self, now: float, margin: float) -> tuple[int, int]:
         """First transmissions lost and sent, leaving out those of the last `margin` seconds."""
         lost, sent = self.first_lost_count, self.first_sent_count
-        for packet in self._packets.values():
-            if now - packet.first_sent_at < margin:
-                sent -= 1
-            else:
-                lost += 1
+        for undecided in (self._packets, self._given_up):
+            for packet in undecided.values():
+                if now - packet.first_sent_at < margin:
+                    sent -= 1
+                else:
+                    lost += 1
         return lost, sent
 
     def _forget_oldest(self) -> None:
         seq = next(iter(self._packets))
         del self._packets[seq]
         self._overtaken.pop(seq, None)
+        self.first_lost_count += 1
+
+    def _forget_given_up(self) -> None:
+        del self._given_up[next(iter(self._given_up))]
         self.first_lost_count += 1
 
     def _match(self, blocks: BlockList, report: FeedbackReport) -> None:
@@ -185,10 +208,10 @@ class SentHistory:
     def _acknowledge(
         self, begin: int, words: list[int], report: FeedbackReport, stream: StreamReport
     ) -> None:
-        packets = self._packets
+        packets, given_up = self._packets, self._given_up
         # Lists repeat the last reports: what lies before the oldest outstanding goes in bulk.
         known = next(iter(packets), self._highest_sent + 1) - begin
-        if known > 0:
+        if known > 0 and not given_up:
             stream.repeats = max(words[:known]) >= 0x8000
             words = words[known:]
             begin += known
@@ -198,7 +221,7 @@ class SentHistory:
             seq += 1
             if word < 0x8000:
                 continue
-            packet = pop(seq, None)
+            packet = pop(seq, None) or (given_up.pop(seq, None) if given_up else None)
             if packet is None:
                 stream.repeats = True
                 continue

@@ -39,6 +39,11 @@ class KeyframePolicy:
         if loss_epoch and self._on_loss:
             self._due.setdefault("loss", now + LOSS_DELAY)
 
+    def on_given_up(self, now: float) -> None:
+        """Lost packets will not be repaired: no use in waiting for them."""
+        if self._on_loss:
+            self._due["loss"] = now
+
     def on_receiver_request(self, now: float) -> None:
         """RTCP PLI or FIR."""
         due = now if self._last is None else max(now, self._last + RECEIVER_INTERVAL)

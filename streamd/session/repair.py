@@ -6,13 +6,19 @@ transmission, at most `limit` times. Same sequence number, timestamp and marker:
 the receiver needs no support, and the controller sees one packet per number.
 Source: specification of the BW tool's video mode ("Fake It No More", section 2.4).
 
-At the end of a stream no newer packet will be acknowledged: then everything
-outstanding is sent again by time alone, after the longest a report may take.
+What has been missing for too long is not worth the wait: later pictures would
+queue behind it. When the oldest overtaken packet has passed `MAX_AGE`, as after
+an outage, all of them are given up, and the picture has to start afresh.
+
+At the end of a stream no newer packet will be acknowledged: then what no packet
+has overtaken is sent again by time alone, after the longest a report may take.
 """
 
 from streamd.session.history import SentHistory
 from streamd.session.queue import PacketQueue
 
+MAX_AGE = 1.0
+"""A packet first sent longer ago than this, and than three round trips, comes too late (s)."""
 REPORT_TIME = 0.1
 """How long a receiver may hold a packet before it reports it, with a margin (s)."""
 
@@ -25,11 +31,22 @@ class Retransmitter:
         self._history = history
         self._queue = queue
         self._limit = limit
+        self.hopeless = False
+        """Packets were given up because of their age; whoever acts on it clears it."""
 
     def on_report(self, srtt: float, now: float) -> int:
         """Queue what is due again; returns how many packets."""
+        overtaken = self._history.overtaken()
+        if not overtaken:
+            return 0
+        oldest = next(iter(overtaken.values()))
+        if now - oldest.first_sent_at > max(MAX_AGE, 3 * srtt):
+            for seq in list(overtaken):
+                self._history.give_up(seq)
+            self.hopeless = True
+            return 0
         due, spent = [], []
-        for seq, packet in self._history.overtaken().items():
+        for seq, packet in overtaken.items():
             if packet.queued:
                 continue
             if packet.transmissions > self._limit:
@@ -48,7 +65,8 @@ class Retransmitter:
         due = [
             packet
             for packet in self._history.outstanding()
-            if not packet.queued
+            if packet.seq > self._history.highest_acked
+            and not packet.queued
             and packet.transmissions <= self._limit
             and now - packet.sent_at >= srtt + REPORT_TIME
         ]

@@ -330,6 +330,8 @@ class SenderSession:
         for feedback in contents.feedback:
             if self._input.on_feedback(feedback, len(data), now=now):
                 self._answered()
+            if self._input.take_hopeless():
+                self._keyframes.on_given_up(now)
 
         if contents.bye:
             # Whoever comes next need not wait until this one is believed to be gone.

@@ -243,11 +243,12 @@ def test_a_sender_session_takes_anything_and_closes(
             st.tuples(st.integers(-80, 80), words),
             st.just("expire"),
             st.just("repair"),
+            st.just("give up"),
         ),
         max_size=40,
     ),
 )
-def test_every_packet_sent_is_acknowledged_outstanding_or_forgotten(
+def test_every_packet_sent_is_acknowledged_held_or_forgotten(
     first: int, steps: list[int | tuple[int, list[int]] | str]
 ) -> None:
     history = SentHistory(SSRC)
@@ -270,9 +271,12 @@ def test_every_packet_sent_is_acknowledged_outstanding_or_forgotten(
                 acked += [packet.seq for packet in stream.acked]
                 lost.update(packet.seq for packet in stream.lost)
         elif step == "expire":
-            before = len(history)
+            before = len(history) + history.given_up_count
             history.expire(now + 9.9)
-            forgotten += before - len(history)
+            forgotten += before - len(history) - history.given_up_count
+        elif step == "give up":
+            for seq in list(history.overtaken()):
+                history.give_up(seq)
         else:
             for packet in list(history.overtaken().values()):
                 history.on_sent(packet, now)
@@ -281,7 +285,8 @@ def test_every_packet_sent_is_acknowledged_outstanding_or_forgotten(
         assert list(history.overtaken()) == [
             seq for seq in outstanding if seq < history.highest_acked
         ]
-        assert len(acked) + len(history) + forgotten == next_seq - first
+        held = len(history) + history.given_up_count
+        assert len(acked) + held + forgotten == next_seq - first
         assert history.first_sent_count == next_seq - first
     assert len(acked) == len(set(acked))
     assert lost <= set(range(first, next_seq))

@@ -3,6 +3,7 @@
 import pytest
 from session_parts import SSRC, packet, report, send
 
+from streamd.session import history as history_module
 from streamd.session.history import MAX_AGE, MAX_OUTSTANDING, SentHistory
 from streamd.wire.ccfb import ATO_OVER_RANGE, ATO_UNAVAILABLE, BlockList, CongestionFeedback
 
@@ -160,9 +161,40 @@ def test_a_packet_given_up_can_still_be_acknowledged() -> None:
     history.on_feedback(report(1, [0], at=5.0), now=1.2)
     history.give_up(0)
     assert history.overtaken() == {}
-    assert history.awaits(sent[0])
+    assert not history.awaits(sent[0])
+    assert (len(history), history.given_up_count) == (0, 1)
+    assert history.network_loss(9.0, 1.0) == (1, 2)
     (stream,) = history.on_feedback(report(0, [0], at=5.2), now=1.4).streams
     assert stream.acked == [sent[0]]
+    assert (history.given_up_count, history.first_lost_count) == (0, 0)
+
+
+def test_packets_given_up_are_forgotten_as_lost_in_time() -> None:
+    history = SentHistory(SSRC)
+    send(history, range(0, 3), start=1.0, gap=0.0)
+    history.on_feedback(report(2, [0], at=5.0), now=1.2)
+    history.give_up(0)
+    history.give_up(1)
+    history.expire(10.9)
+    assert history.given_up_count == 2
+    history.expire(11.0)
+    assert history.given_up_count == 0
+    assert history.first_lost_count == 2
+
+
+def test_packets_given_up_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history_module, "MAX_OUTSTANDING", 100)
+    history = SentHistory(SSRC)
+    for batch in range(3):
+        send(history, range(90 * batch, 90 * batch + 90), start=1.0, gap=0.0)
+        history.on_feedback(report(90 * batch + 89, [0], at=5.0), now=1.2)
+        for seq in list(history.overtaken()):
+            history.give_up(seq)
+    assert history.given_up_count == 100
+    assert history.first_lost_count == 3 * 89 - 100
+    history.forget()
+    assert history.given_up_count == 0
+    assert history.first_lost_count == 3 * 89
 
 
 # --- network loss: first transmissions ---------------------------------------------------------

@@ -66,6 +66,9 @@ class Repair:
         for seq in seqs:
             self.history.on_feedback(report(seq, [0], at=now), now=now)
 
+    def hopeless(self) -> bool:
+        return self.retransmitter.hopeless
+
     def send_again(self, now: float) -> list[int]:
         seqs = []
         while len(self.queue):
@@ -108,20 +111,20 @@ def test_a_round_trip_passes_between_transmissions() -> None:
     assert repair.retransmitter.on_report(0.125, 1.25) == 1
 
 
-def test_three_times_and_no_more_then_it_is_given_up_but_still_awaited() -> None:
+def test_three_times_and_no_more_then_it_is_given_up_but_can_still_be_named() -> None:
     repair = Repair()
     repair.acknowledge(9, *range(1, 9), now=1.2)
-    for at in (2.0, 3.0, 4.0):
+    for at in (1.3, 1.4, 1.5):
         assert repair.retransmitter.on_report(0.05, at) == 1
         assert repair.send_again(at) == [0]
-    assert repair.retransmitter.on_report(0.05, 5.0) == 0
+    assert repair.retransmitter.on_report(0.05, 1.6) == 0
     assert repair.sent[0].transmissions == 4
     # a later packet overtakes the last copy: lost for good, nothing is looked at any more
-    send(repair.history, range(10, 11), start=5.0, gap=0.0)
-    repair.acknowledge(10, now=5.2)
-    assert repair.retransmitter.on_report(0.05, 5.2) == 0
+    send(repair.history, range(10, 11), start=1.6, gap=0.0)
+    repair.acknowledge(10, now=1.7)
+    assert repair.retransmitter.on_report(0.05, 1.7) == 0
     assert repair.history.overtaken() == {}
-    assert repair.history.awaits(repair.sent[0])
+    assert repair.history.given_up_count == 1
 
 
 def test_an_acknowledged_packet_is_never_repaired() -> None:
@@ -146,3 +149,35 @@ def test_a_discarded_retransmission_is_queued_again_by_the_next_report() -> None
     repair.retransmitter.on_report(0.05, 1.2)
     repair.queue.clear()
     assert repair.retransmitter.on_report(0.05, 1.3) == 1
+
+
+def test_what_is_missing_for_more_than_a_second_is_given_up_with_all_behind_it() -> None:
+    repair = Repair()
+    repair.acknowledge(4, 9, now=1.96875)
+    assert repair.retransmitter.on_report(0.05, 2.0) == 8
+    repair.queue.clear()
+    assert not repair.hopeless()
+    assert repair.retransmitter.on_report(0.05, 2.0078125) == 0
+    assert repair.hopeless()
+    assert repair.history.overtaken() == {}
+    # told once, and a report can still name them
+    repair.retransmitter.hopeless = False
+    assert repair.retransmitter.on_report(0.05, 2.5) == 0
+    assert not repair.hopeless()
+    assert repair.history.given_up_count == 8
+
+
+def test_a_long_round_trip_makes_the_wait_longer() -> None:
+    repair = Repair()
+    repair.acknowledge(9, now=2.5)
+    assert repair.retransmitter.on_report(0.625, 2.75) == 9
+
+
+def test_the_tail_is_repaired_by_time_and_what_was_overtaken_is_not() -> None:
+    repair = Repair()
+    repair.acknowledge(0, 1, 5, now=1.1)
+    # 150 ms after number 6 left
+    assert repair.retransmitter.on_silence(0.05, 1.2125) == 1
+    assert repair.queue.head().seq == 6
+    assert repair.retransmitter.on_silence(0.05, 1.5) == 3
+    assert [repair.queue.pop().seq for _ in range(4)] == [7, 8, 9, 6]
