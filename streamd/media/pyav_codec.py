@@ -29,6 +29,9 @@ H264_ENCODER = "libx264"
 X264_BUFFER_BITS = 100_000
 """Rate control buffer; a larger one spends more in the first second after a down step."""
 X264_MIN_BPS = 10_000.0
+X264_MAX_BITS_PER_PIXEL = 1.65
+"""5 Mbit/s at 352x288 and 30 Hz. Opened for more, the encoder takes seconds to come down:
+its buffer has to hold one frame at the highest rate."""
 NEVER = 2**30
 """Key frame interval that x264 reads as infinite."""
 
@@ -112,6 +115,7 @@ class X264Encoder:
     ) -> None:
         """`max_bps` is the highest rate (bit/s) this encoder can ever be set to.
 
+        Above what the picture size can use (`X264_MAX_BITS_PER_PIXEL`) it is lowered to that.
         Raises StartupError when this FFmpeg has no libx264 or it refuses the settings.
         """
         if not max_bps >= X264_MIN_BPS:
@@ -119,7 +123,8 @@ class X264Encoder:
         self.width = width
         self.height = height
         self.fps = fps
-        self._max_bps = max_bps
+        useful_bps = width * height * fps * X264_MAX_BITS_PER_PIXEL
+        self._max_bps = min(max_bps, max(useful_bps, X264_MIN_BPS))
         self._pts = 0
         self._rate = Fraction(fps).limit_denominator(1001)
         context: Any = _create_context(H264_ENCODER, "w", f"no H.264 encoder ({H264_ENCODER})")

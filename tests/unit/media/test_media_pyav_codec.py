@@ -54,6 +54,19 @@ def test_h264_follows_the_rate_without_key_frames(medium: Pictures) -> None:
     encoder.close()
 
 
+def test_h264_comes_down_within_two_seconds_whatever_the_highest_rate(medium: Pictures) -> None:
+    encoder = X264Encoder(352, 288, 30.0, max_bps=float("inf"))
+    for picture in medium[:60]:
+        encoder.encode(picture, target_bps=3e6, keyframe=False)
+    bits = []
+    for picture in medium[60:120]:
+        frame = encoder.encode(picture, target_bps=300e3, keyframe=False)
+        assert frame is not None
+        bits.append(len(frame[0]) * 8)
+    assert sum(bits[30:]) <= 1.1 * 300e3
+    encoder.close()
+
+
 def test_h264_ignores_the_type_the_picture_had_before(small: Pictures) -> None:
     encoder = X264Encoder(176, 144, 30.0, max_bps=2e6)
     keyframes = []
