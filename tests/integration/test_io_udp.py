@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import socket
+import sys
 from functools import partial
 from typing import Any
 
@@ -12,6 +13,7 @@ from io_loopback import Node, eventually, needs_ipv6, needs_linux, nodes
 from streamd.clock import MonotonicClock
 from streamd.datagram import Address, Datagram, Transmit
 from streamd.errors import StartupError
+from streamd.io import sockopts
 from streamd.io.net import EndpointStats, UdpOptions
 from streamd.io.sockopts import open_socket
 from streamd.io.udp import UdpEndpoint, UdpNetwork
@@ -316,6 +318,23 @@ async def test_a_full_send_buffer_delays_and_keeps_the_order() -> None:
         assert endpoint.stats.send_no_buffers == 1
         assert endpoint.stats.send_dropped == 1
     endpoint.close()
+
+
+# ---- systems with less
+
+
+async def test_a_system_without_linuxs_extras_still_carries_ecn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(sockopts, "IS_LINUX", False)
+    async with nodes(V4, V4) as (a, b):
+        endpoint = a.endpoint
+        assert (endpoint.gso, endpoint.gro, endpoint.stamped) == (False, False, False)
+        send(a, b.address, b"aa", b"bb", b"c", ecn=3)
+        reads = await b.receive(3)
+        assert [(read.data, read.ecn) for read in reads] == [(b"aa", 3), (b"bb", 3), (b"c", 3)]
+        assert b.endpoint.stats.kernel_drops == 0
 
 
 # ---- the end
