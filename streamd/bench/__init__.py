@@ -1,1 +1,4 @@
-"""What the hot paths cost on this machine."""
+"""Benchmarks: programs that measure and print, `python -m streamd.bench.NAME`.
+
+They judge nothing that depends on the speed of the machine.
+"""
