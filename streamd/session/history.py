@@ -16,6 +16,11 @@ What it decides, and by which rule:
   too early for the first copy, by the smallest delay seen, was the first
   transmission.
 
+The same way it is told that the *last* copy cannot be what arrived. Delays are
+measured from the last transmission, so the arrival is then moved along with it:
+one copy sent for nothing would otherwise look like a path shorter by a round
+trip, and every later packet like one that had queued for as long.
+
 Sequence numbers are unwrapped against the highest one sent, so a report can
 only speak of the 65536 numbers around it; what was never sent is counted.
 """
@@ -74,6 +79,11 @@ class SentHistory:
     def clock_jumps(self) -> int:
         """Times the receiver's clock was found to have started anew."""
         return self._clock.jumps
+
+    @property
+    def newest_acked_sent_at(self) -> float:
+        """When the packet with the highest acknowledged number was first sent (s)."""
+        return self._highest_acked_sent_at
 
     @property
     def highest_acked(self) -> int:
@@ -248,10 +258,19 @@ class SentHistory:
             self.first_lost_count += 1
 
     def _judge_copy(self, packet: MediaPacket) -> None:
-        """Count the first transmission as lost unless it is the one that arrived."""
+        """Tell which transmission arrived: count the first as lost unless it is that one."""
         least = self._min_delay.value
-        if least is None or packet.arrived_at - packet.repaired_at > least - _EARLY:
+        if least is None:
             self.first_lost_count += 1
+            return
+        sent_before = packet.arrived_at - least + _EARLY
+        if packet.repaired_at < sent_before:
+            self.first_lost_count += 1
+            really_sent_at = packet.repaired_at
+        else:
+            really_sent_at = packet.first_sent_at
+        if packet.sent_at >= sent_before:
+            packet.arrived_at += packet.sent_at - really_sent_at
 
     def _settle(self, acked: list[SentPacket]) -> None:
         """Keep the overtaken packets: those acknowledged leave, those passed over now join."""

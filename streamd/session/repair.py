@@ -2,8 +2,10 @@
 
 On every report, each packet older than the newest acknowledged one that is
 still unacknowledged is sent again when a round trip has gone by since its last
-transmission, at most `limit` times. Same sequence number, timestamp and marker:
-the receiver needs no support, and the controller sees one packet per number.
+transmission and something sent after that was acknowledged, at most `limit`
+times. Same sequence number, timestamp and marker: the receiver needs no support,
+and the controller sees one packet per number. (A report may have left the
+receiver just before a copy came, and be here a round trip after the copy left.)
 Source: specification of the BW tool's video mode ("Fake It No More", section 2.4).
 
 What has been missing for too long is not worth the wait: later pictures would
@@ -45,6 +47,7 @@ class Retransmitter:
                 self._history.give_up(seq)
             self.hopeless = True
             return 0
+        newest = self._history.newest_acked_sent_at
         due, spent = [], []
         for seq, packet in overtaken.items():
             if packet.queued:
@@ -52,7 +55,7 @@ class Retransmitter:
             if packet.transmissions > self._limit:
                 if packet.lost:
                     spent.append(seq)
-            elif now - packet.sent_at >= srtt:
+            elif packet.sent_at < newest and now - packet.sent_at >= srtt:
                 due.append(packet)
         for seq in spent:
             self._history.give_up(seq)

@@ -239,6 +239,28 @@ def test_the_second_of_three_transmissions_arrived() -> None:
     assert history.first_lost_count == 1
 
 
+def test_the_arrival_of_an_earlier_transmission_is_measured_from_that_one() -> None:
+    history = warmed_up()
+    late = packet(1)
+    for at in (1.0, 1.5, 2.0):
+        history.on_sent(late, at)
+    # 101.5: before the second could be there; 500 ms after the first left
+    (stream,) = history.on_feedback(report(1, [0], at=101.5), now=2.5).streams
+    assert stream.acked[0].arrived_at - stream.acked[0].sent_at == 100.5
+    again = packet(2)
+    for at in (3.0, 3.5, 4.0):
+        history.on_sent(again, at)
+    # 104.0: the second, after 500 ms
+    (stream,) = history.on_feedback(report(2, [0], at=104.0), now=4.5).streams
+    assert stream.acked[0].arrived_at - stream.acked[0].sent_at == 100.5
+    last = packet(3)
+    for at in (5.0, 5.5, 6.0):
+        history.on_sent(last, at)
+    # 106.5: nothing speaks against the last one
+    (stream,) = history.on_feedback(report(3, [0], at=106.5), now=7.0).streams
+    assert stream.acked[0].arrived_at - stream.acked[0].sent_at == 100.5
+
+
 def test_packets_sent_within_the_margin_are_left_out_and_older_ones_are_lost() -> None:
     history = SentHistory(SSRC)
     send(history, range(0, 10), start=0.0, gap=1.0)

@@ -107,8 +107,22 @@ def test_a_round_trip_passes_between_transmissions() -> None:
     assert repair.retransmitter.on_report(0.125, 1.0625) == 0
     assert repair.retransmitter.on_report(0.125, 1.125) == 1
     assert repair.send_again(1.125) == [0]
+    send(repair.history, range(10, 11), start=1.15625, gap=0.0)
+    repair.acknowledge(*range(2, 11), now=1.1875)
     assert repair.retransmitter.on_report(0.125, 1.1875) == 0
     assert repair.retransmitter.on_report(0.125, 1.25) == 1
+
+
+def test_a_report_that_left_before_the_copy_came_does_not_send_another() -> None:
+    repair = Repair()
+    repair.acknowledge(1, now=1.0625)
+    assert repair.retransmitter.on_report(0.0625, 1.0625) == 1
+    assert repair.send_again(1.0625) == [0]
+    # a round trip later, but everything acknowledged, up to 1.06, left before the copy did
+    repair.acknowledge(*range(2, 7), now=1.125)
+    assert repair.retransmitter.on_report(0.0625, 1.125) == 0
+    repair.acknowledge(7, now=1.140625)
+    assert repair.retransmitter.on_report(0.0625, 1.140625) == 1
 
 
 def test_three_times_and_no_more_then_it_is_given_up_but_can_still_be_named() -> None:
@@ -117,11 +131,14 @@ def test_three_times_and_no_more_then_it_is_given_up_but_can_still_be_named() ->
     for at in (1.3, 1.4, 1.5):
         assert repair.retransmitter.on_report(0.05, at) == 1
         assert repair.send_again(at) == [0]
+        newer = round(at * 10)
+        send(repair.history, range(newer, newer + 1), start=at + 0.01, gap=0.0)
+        repair.acknowledge(newer, now=at + 0.03)
     assert repair.retransmitter.on_report(0.05, 1.6) == 0
     assert repair.sent[0].transmissions == 4
-    # a later packet overtakes the last copy: lost for good, nothing is looked at any more
-    send(repair.history, range(10, 11), start=1.6, gap=0.0)
-    repair.acknowledge(10, now=1.7)
+    # one sent 30 ms later overtakes the last copy: lost for good, nothing is looked at any more
+    send(repair.history, range(16, 17), start=1.6, gap=0.0)
+    repair.acknowledge(16, now=1.7)
     assert repair.retransmitter.on_report(0.05, 1.7) == 0
     assert repair.history.overtaken() == {}
     assert repair.history.given_up_count == 1
