@@ -3,6 +3,10 @@
 At most BACKLOG frames wait. When decoding cannot keep up, the newest is refused
 like a damaged one: the session then waits for the next key frame instead of
 falling further and further behind.
+
+Which codec a stream has is the sender's choice. One that this installation
+cannot decode is logged and its frames count as undecodable; the receiver stays
+for the next stream.
 """
 
 import asyncio
@@ -10,7 +14,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from streamd.clock import Clock
-from streamd.errors import MediaError
+from streamd.errors import MediaError, StartupError
 from streamd.media.factory import open_decoder
 from streamd.media.model import Picture, VideoDecoder
 from streamd.observability import logs
@@ -35,6 +39,7 @@ class DecodePump:
         self._codec: str | None = None
         self._queue: asyncio.Queue[FrameReady | str | None] = asyncio.Queue()
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="decoder")
+        self._finishing = False
         self.refused = 0
         """Frames the decoder had no time for."""
         self.errors = 0
@@ -45,13 +50,21 @@ class DecodePump:
         """The codec in use; empty before the first stream."""
         return self._codec or ""
 
+    def prepare(self, codec: str) -> None:
+        """Load what decodes this codec now: in the middle of packets it takes too long.
+
+        StartupError if this installation cannot decode it.
+        """
+        if self._enabled:
+            open_decoder(codec).close()
+
     def use(self, codec: str) -> None:
-        """Frames from here on are of this codec. StartupError if it cannot be decoded."""
+        """Frames from here on are of this codec."""
         self._codec = codec
         if not self._enabled:
             return
         if self._decoder is None:
-            self._decoder = open_decoder(codec)
+            self._decoder = _open(codec)
         else:
             self._queue.put_nowait(codec)
 
@@ -59,16 +72,19 @@ class DecodePump:
         """Decode this frame when its turn comes."""
         if not self._enabled:
             self._session.handle_decoded(frame.frame_no, 1, now=self._clock.now())
-        elif self._decoder is not None and self._decoder.inline and self._queue.empty():
+        elif self._decoder is None:
+            self._done(frame, ())
+        elif self._decoder.inline and self._queue.empty():
             self._done(frame, self._decode(self._decoder, frame.data))
-        elif self._queue.qsize() < BACKLOG:
+        elif self._queue.qsize() < BACKLOG and not self._finishing:
             self._queue.put_nowait(frame)
         else:
             self.refused += 1
             self._done(frame, ())
 
     def finish(self) -> None:
-        """No more frames: `run` ends after those that wait."""
+        """No more frames: `run` ends after those that wait, what still comes is refused."""
+        self._finishing = True
         self._queue.put_nowait(None)
 
     async def run(self) -> None:
@@ -78,8 +94,10 @@ class DecodePump:
             while (item := await self._queue.get()) is not None:
                 if isinstance(item, str):
                     self._close_decoder()
-                    self._decoder = open_decoder(item)
-                elif self._decoder is not None:
+                    self._decoder = _open(item)
+                elif self._decoder is None:
+                    self._done(item, ())
+                else:
                     pictures = await loop.run_in_executor(
                         self._executor, self._decode, self._decoder, item.data
                     )
@@ -103,3 +121,11 @@ class DecodePump:
         if self._decoder is not None:
             self._decoder.close()
             self._decoder = None
+
+
+def _open(codec: str) -> VideoDecoder | None:
+    try:
+        return open_decoder(codec)
+    except StartupError as error:
+        log.error("codec_missing", codec=codec, error=str(error))
+        return None

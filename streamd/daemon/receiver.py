@@ -85,6 +85,7 @@ class ReceiverDaemon:
         loop = asyncio.get_running_loop()
         self.pump = Pump(self.session, self.endpoint, self._clock, loop, self._on_event)
         self.decoder = DecodePump(self.session, self._clock, enabled=config.decode)
+        self.decoder.prepare("vp9" if config.codec == "auto" else config.codec)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Receive until `stop` is set; frames already complete are still decoded."""

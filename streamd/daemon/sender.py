@@ -14,6 +14,7 @@ from streamd.daemon.reporting import OpenEndpoint, finish, outlive, report_perio
 from streamd.daemon.summary import Summary, ip_overhead, ratio, sender_summary
 from streamd.daemon.video import FrameClock
 from streamd.datagram import Address
+from streamd.errors import MediaError
 from streamd.io.address import format_address
 from streamd.io.net import UdpOptions
 from streamd.io.pump import Pump
@@ -66,6 +67,8 @@ class SenderDaemon:
         )
         self._interval = Interval()
         self._closed = asyncio.Event()
+        self.failure: MediaError | None = None
+        """What ended the stream before its time; raised when all is said and done."""
         self.session: SenderSession
         self.endpoint: OpenEndpoint
         self.pump: Pump[Event]
@@ -133,14 +136,14 @@ class SenderDaemon:
             first_timestamp=rng.getrandbits(32),
         )
 
-    async def run(self, stop: asyncio.Event) -> None:
-        """Stream until the source ends or `stop` is set, then drain and say BYE."""
+    async def run(self, life: Lifecycle) -> None:
+        """Stream until the source ends or the daemon is to stop, then drain and say BYE."""
         self.pump.start()
         try:
             async with asyncio.TaskGroup() as tasks:
                 guard = tasks.create_task(outlive(self.pump))
-                stopper = tasks.create_task(self._stop_frames(stop))
-                await self.frames.run()
+                stopper = tasks.create_task(self._stop_frames(life.stopping))
+                life.request_stop(await self._stream())
                 self.pump.close()
                 await self._closed.wait()
                 guard.cancel()
@@ -150,6 +153,15 @@ class SenderDaemon:
             self.encoder.close()
             self.source.close()
             self._peer.close()
+
+    async def _stream(self) -> str:
+        """Frames until there are no more; why."""
+        try:
+            await self.frames.run()
+        except MediaError as error:
+            self.failure = error
+            return "media failed"
+        return "source ended"
 
     async def _stop_frames(self, stop: asyncio.Event) -> None:
         await stop.wait()
@@ -259,9 +271,11 @@ async def main(life: Lifecycle) -> None:
         ecn=config.ecn_codepoint().name.lower(),
     )
     reports = life.spawn(report_periodically(life, daemon.report), "report")
-    await daemon.run(life.stopping)
+    await daemon.run(life)
     reports.cancel()
     finish(life, daemon.summary())
+    if daemon.failure is not None:
+        raise daemon.failure
 
 
 def run(config: SenderConfig) -> int:

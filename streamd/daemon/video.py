@@ -4,22 +4,31 @@ Ticks lie on a fixed schedule (start + k/fps). A picture is read ahead of its
 tick, so that decoding a file is not charged to capture; encoding runs in one
 worker thread and the packet loop goes on meanwhile. A tick that comes while the
 last picture is still being encoded is skipped and counted: a slow encoder
-lowers the frame rate, it never builds a queue.
+lowers the frame rate, it never builds a queue. A picture that the encoder fails
+on is left out; only when it fails on everything the stream ends.
 """
 
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TypeVar
 
 from streamd.clock import Clock
+from streamd.errors import MediaError
 from streamd.io.pump import Pump
 from streamd.io.timer import DeadlineTimer
 from streamd.media.model import EncodedFrame, FrameSource, Picture, VideoEncoder
+from streamd.observability import logs
 from streamd.session.events import Event
 from streamd.session.sender import FramePlan, SenderSession
 
+log = logs.get_logger("streamd.daemon.video")
+
 T = TypeVar("T")
+
+MAX_FAILURES = 100
+"""Pictures in a row the encoder may fail on."""
 
 
 class FrameClock:
@@ -48,6 +57,8 @@ class FrameClock:
         """Ticks without a picture because the encoder was still busy."""
         self.encode_seconds = 0.0
         self.encoded = 0
+        self._failures = 0
+        self._warnings = logs.LimitedLogger(log, clock)
 
     def stop(self) -> None:
         """End after the present frame."""
@@ -79,7 +90,7 @@ class FrameClock:
     async def _one_frame(self, picture: Picture, captured_at: float) -> None:
         plan = self._session.next_frame(now=self._clock.now())
         begin = self._clock.now()
-        encoded = await self._call(lambda: self._encode(picture, plan))
+        encoded = await self._encode(picture, plan)
         now = self._clock.now()
         self.encode_seconds += now - begin
         frame = None
@@ -89,8 +100,21 @@ class FrameClock:
         self._session.handle_frame(frame, now=now)
         self._pump.wake()
 
-    def _encode(self, picture: Picture, plan: FramePlan) -> tuple[bytes, bool] | None:
-        return self._encoder.encode(picture, target_bps=plan.target_bps, keyframe=plan.keyframe)
+    async def _encode(self, picture: Picture, plan: FramePlan) -> tuple[bytes, bool] | None:
+        """None for a picture the encoder fails on, as for one it drops to hold its rate."""
+        encode = partial(
+            self._encoder.encode, picture, target_bps=plan.target_bps, keyframe=plan.keyframe
+        )
+        try:
+            encoded = await self._call(encode)
+        except MediaError as error:
+            self._failures += 1
+            if self._failures >= MAX_FAILURES:
+                raise
+            self._warnings.warning("frame_not_encoded", error=str(error))
+            return None
+        self._failures = 0
+        return encoded
 
     async def _call(self, work: Callable[[], T]) -> T:
         """In the worker thread; inline where that is cheaper than the hand-over."""
