@@ -55,7 +55,7 @@ class Retransmitter:
             if packet.transmissions > self._limit:
                 if packet.lost:
                     spent.append(seq)
-            elif packet.sent_at < newest and now - packet.sent_at >= srtt:
+            elif packet.sent_at <= newest and now - packet.sent_at >= srtt:
                 due.append(packet)
         for seq in spent:
             self._history.give_up(seq)

@@ -50,6 +50,7 @@ class OneWay:
         self,
         *,
         delay: float = 0.01,
+        jitter: float = 0.0,
         loss: float = 0.0,
         rate_bps: float | None = None,
         max_queue: float = 1.0,
@@ -62,12 +63,14 @@ class OneWay:
 
         `max_queue` and `mark_above` are queue delays before the rate: above the
         first a packet is dropped, above the second an ECN-capable one is marked.
+        `jitter` adds up to so much to each delay, so that packets overtake each other.
         `source` is the address the far end sees. LocalMisuse where chance plays a
         part and `rng` is missing.
         """
-        if (loss or mark_ratio) and rng is None:
-            raise LocalMisuse("random loss and marks need a random generator")
+        if (loss or jitter or mark_ratio) and rng is None:
+            raise LocalMisuse("random loss, jitter and marks need a random generator")
         self.delay = delay
+        self.jitter = jitter
         self.loss = loss
         self.rate_bps = rate_bps
         self.max_queue = max_queue
@@ -104,7 +107,8 @@ class OneWay:
         if ecn != NOT_ECT and (over or self._chance(self.mark_ratio)):
             self.marked += 1
             ecn = CE
-        return max(now, self._free_at) + self.delay, ecn
+        delay = self.delay + (self._rng.uniform(0.0, self.jitter) if self.jitter else 0.0)
+        return max(now, self._free_at) + delay, ecn
 
     def _chance(self, share: float) -> bool:
         return share > 0 and self._rng.random() < share

@@ -144,3 +144,25 @@ def test_a_restarted_sender_is_taken_up_within_two_seconds(address: Address) -> 
     assert min(at for at, _ in pair.shown if at >= 5.4) < 7.4
     assert shown_between(pair, 8.0, 9.0) == 50
     assert len(pair.told(StreamStarted)) == 2
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_reordering_costs_copies_but_no_frames_and_no_delay(seed: int) -> None:
+    rng = random.Random(seed)
+    pair = Pair(
+        sender(),
+        new_receiver(),
+        uplink=OneWay(rate_bps=12_000_000, jitter=0.005, rng=rng),
+        downlink=OneWay(jitter=0.005, rng=rng),
+    )
+    pair.run(5.0)
+    assert acked_bps(pair, 10.0) > 5_000_000
+    pair.finish()
+    assert pair.receiver.stats.frames_decoded == 751
+    assert pair.sender.stats.frames_key == 1
+    assert pair.receiver.stats.reordered > 1000
+    lost, sent = pair.sender.network_loss(now=pair.now)
+    assert lost < sent * 0.01
+    latency = pair.receiver.stats.frame_latency.percentile(95)
+    assert latency is not None
+    assert latency < 0.1

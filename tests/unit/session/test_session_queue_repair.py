@@ -198,3 +198,11 @@ def test_the_tail_is_repaired_by_time_and_what_was_overtaken_is_not() -> None:
     assert repair.queue.head().seq == 6
     assert repair.retransmitter.on_silence(0.05, 1.5) == 3
     assert [repair.queue.pop().seq for _ in range(4)] == [7, 8, 9, 6]
+
+
+def test_a_packet_lost_out_of_one_run_is_repaired_by_the_rest_of_it() -> None:
+    history, queue = SentHistory(SSRC), PacketQueue()
+    retransmitter = Retransmitter(history, queue, limit=3)
+    send(history, range(0, 4), start=1.0, gap=0.0)
+    history.on_feedback(report(0, [0, None, 0, 0], at=1.05), now=1.05)
+    assert retransmitter.on_report(0.05, 1.05) == 1
