@@ -38,7 +38,7 @@ from streamd.session.packetize import PAYLOAD_TYPES
 from streamd.session.receiver_rtcp import ReceiverRtcp
 from streamd.session.stats import ReceiverStats, count_reason
 from streamd.session.stream import IncomingStream
-from streamd.wire.bwtool import KEEPALIVE, KEEPALIVE_INTERVAL, is_text
+from streamd.wire.bwtool import KEEPALIVE, KEEPALIVE_INTERVAL, MEDIA_SSRC, is_text
 from streamd.wire.rtcp import Goodbye, SenderReport
 from streamd.wire.rtp import RtpFields, is_rtcp, parse_rtp_fast
 
@@ -208,6 +208,9 @@ class ReceiverSession:
                 count_reason(self.stats.invalid, "text_line")
             else:
                 fields = parse_rtp_fast(data, start, end)
+                if self._options.bwtool:
+                    # The tool files everything under one SSRC, whatever a packet says.
+                    fields = (*fields[:4], MEDIA_SSRC, *fields[5:])
                 self._handle_rtp(fields, data, start, end, datagram, now)
         except (WireError, ProtocolViolation) as error:
             count_reason(self.stats.invalid, error.reason)

@@ -340,6 +340,10 @@ class SenderSession:
 
     def _heard(self, address: Address, now: float) -> None:
         """Raises ProtocolViolation on a stranger."""
+        if self._options.bwtool and self._peer.address is not None:
+            # The tool's receiver reports from a socket of its own: where a report comes from
+            # says nothing of where media have to go.
+            return
         before = self._peer.address
         if not self._peer.accept(address, now=now):
             raise ProtocolViolation("foreign_source", f"from {address}")
