@@ -41,6 +41,9 @@ class FrameAssembler:
 
     def __init__(self) -> None:
         self._frames: dict[int, Frame] = {}
+        self._latest: Frame | None = None
+        self._latest_id = 0
+        """The frame of the last fragment, and its id on the wire: usually the next one's too."""
         self._bytes = 0
         self._newest: int | None = None
         self._next: int | None = None
@@ -70,17 +73,14 @@ class FrameAssembler:
         Raises WireError when it contradicts an earlier fragment of its frame.
         """
         _, frame_id, index, count = fields
-        frame_no = self._unwrap(frame_id)
-        frame = self._frames.get(frame_no)
-        if frame is None:
-            if len(self._frames) >= MAX_FRAMES:
-                self._drop_oldest()
-            if self._settled and self._next is not None and frame_no < self._next:
+        frame = self._latest
+        if frame is None or frame_id != self._latest_id:
+            frame = self._find(frame_id, count, keyframe, rtp_time, now)
+            if frame is None:
                 self.late_fragments += 1
                 return None
-            frame = self._open(frame_no, count, keyframe, rtp_time, now)
-        elif frame.count != count or frame.keyframe != keyframe:
-            raise WireError("video_mismatch", f"frame {frame_no}: {count} of {frame.count}")
+        if frame.count != count or frame.keyframe != keyframe:
+            raise WireError("video_mismatch", f"frame {frame_id}: {count} of {frame.count}")
         parts = frame.parts
         if index in parts:
             return None
@@ -88,7 +88,7 @@ class FrameAssembler:
         self._bytes += len(payload)
         while self._bytes > MAX_BYTES:
             self._drop_oldest()
-        if len(parts) < count or frame_no not in self._frames:
+        if len(parts) < count or self._latest is not frame:
             return None
         frame.completed_at = now
         self.completed += 1
@@ -140,6 +140,21 @@ class FrameAssembler:
         if self._newest is not None and self._next is not None:
             self._give_up(self._newest + 1)
 
+    def _find(
+        self, frame_id: int, count: int, keyframe: bool, rtp_time: int, now: float
+    ) -> Frame | None:
+        """The frame of this id, new if need be, as the latest; None: it is of the past."""
+        frame_no = self._unwrap(frame_id)
+        frame = self._frames.get(frame_no)
+        if frame is None:
+            if len(self._frames) >= MAX_FRAMES:
+                self._drop_oldest()
+            if self._settled and self._next is not None and frame_no < self._next:
+                return None
+            frame = self._open(frame_no, count, keyframe, rtp_time, now)
+        self._latest, self._latest_id = frame, frame_id
+        return frame
+
     def _unwrap(self, frame_id: int) -> int:
         if self._newest is None:
             self._newest = self._next = self._lowest = frame_id
@@ -180,6 +195,8 @@ class FrameAssembler:
 
     def _discard(self, number: int) -> None:
         frame = self._frames.pop(number)
+        if frame is self._latest:
+            self._latest = None
         self._bytes -= sum(map(len, frame.parts.values()))
 
     def _drop_oldest(self) -> None:

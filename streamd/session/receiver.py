@@ -38,9 +38,9 @@ from streamd.session.packetize import PAYLOAD_TYPES
 from streamd.session.receiver_rtcp import ReceiverRtcp
 from streamd.session.stats import ReceiverStats, count_reason
 from streamd.session.stream import IncomingStream
-from streamd.wire.bwtool import KEEPALIVE, KEEPALIVE_INTERVAL, MEDIA_SSRC, is_text
+from streamd.wire.bwtool import KEEPALIVE, KEEPALIVE_INTERVAL, MEDIA_SSRC, TEXT_SECOND_BYTE
 from streamd.wire.rtcp import Goodbye, SenderReport
-from streamd.wire.rtp import RtpFields, is_rtcp, parse_rtp_fast
+from streamd.wire.rtp import RtpFields, parse_rtp_fast
 
 HOUSEKEEPING = 0.05
 SILENCE = 1.0
@@ -88,6 +88,7 @@ class ReceiverSession:
     ) -> None:
         """`unix_offset`: Unix time minus session time (s)."""
         self._options = options
+        self._bwtool = options.bwtool
         self._profile = BW_TOOL_PROFILE if options.bwtool else DEFAULT_PROFILE
         self._feedback = FeedbackGenerator(self._profile)
         self._unix_offset = unix_offset
@@ -100,6 +101,8 @@ class ReceiverSession:
             now=now,
         )
         self._stream: IncomingStream | None = None
+        self._last_arrival = 0.0
+        self._heard_last: Datagram | None = None
         self._admission = StreamAdmission()
         self._early: SenderReport | None = None
         self._out: deque[bytes] = deque()
@@ -201,70 +204,70 @@ class ReceiverSession:
     # --- inside -----------------------------------------------------------------------------
 
     def _handle(self, data: bytes, start: int, end: int, datagram: Datagram, now: float) -> None:
+        """One datagram of a run. The usual case, a packet of our stream, comes first."""
         try:
-            if end - start > 1 and is_rtcp(data[start + 1]):
+            second = data[start + 1] if end - start > 1 else 0
+            if 192 <= second <= 223:
                 self._handle_rtcp(data[start:end], datagram.address, now)
-            elif self._options.bwtool and is_text(data, start, end):
+                return
+            if second == TEXT_SECOND_BYTE and self._bwtool:
                 count_reason(self.stats.invalid, "text_line")
+                return
+            fields = parse_rtp_fast(data, start, end)
+            if self._bwtool:
+                # The tool files everything under one SSRC, whatever a packet says.
+                fields = (*fields[:4], MEDIA_SSRC, *fields[5:])
+            stream = self._stream
+            if (
+                stream is not None
+                and fields[4] == stream.ssrc
+                and stream.belongs(fields[2])
+                and datagram.received_at - self._last_arrival < RENUMBER_AFTER
+            ):
+                self._handle_media(stream, fields, data, end - start, datagram, now)
             else:
-                fields = parse_rtp_fast(data, start, end)
-                if self._options.bwtool:
-                    # The tool files everything under one SSRC, whatever a packet says.
-                    fields = (*fields[:4], MEDIA_SSRC, *fields[5:])
-                self._handle_rtp(fields, data, start, end, datagram, now)
+                self._consider(fields, data[start:end], datagram, now)
         except (WireError, ProtocolViolation) as error:
             count_reason(self.stats.invalid, error.reason)
 
-    def _handle_rtp(
+    def _handle_media(
         self,
+        stream: IncomingStream,
         fields: RtpFields,
         data: bytes,
-        start: int,
-        end: int,
+        size: int,
         datagram: Datagram,
         now: float,
     ) -> None:
-        stream = self._stream
-        seq = fields[2]
-        if fields[1] not in self._options.payload_types:
-            raise ProtocolViolation("payload_type", str(fields[1]))
-        at = datagram.received_at
-        if (
-            stream is None
-            or fields[4] != stream.ssrc
-            or not stream.belongs(seq)
-            or at - (self.stats.last_arrival or at) > RENUMBER_AFTER
-        ):
-            self._consider(fields, data[start:end], datagram, now)
-            return
-        self._heard(datagram.address, now)
+        if datagram is not self._heard_last:
+            self._heard(datagram.address, now)
+            self._heard_last = datagram
         stats = self.stats
         stats.packets += 1
-        stats.bytes += end - start
-        stats.last_arrival = at
+        stats.bytes += size
+        stats.last_arrival = self._last_arrival = at = datagram.received_at
         ecn = datagram.ecn
         if ecn is None:
             stats.ecn_unknown += 1
             ecn = NOT_ECT
         else:
             stats.ecn[ecn] += 1
-        due = self._feedback.on_packet(fields[4], seq, fields[0], ecn, now=at)
-        try:
-            frame = stream.on_packet(fields, data, at)
-        finally:
-            if due:
-                self._report(max(now, at))
+        if self._feedback.on_packet(fields[4], fields[2], fields[0], ecn, now=at):
+            self._report(max(now, at))
+        frame = stream.on_packet(fields, data, at)
         if frame is not None:
             self._completed(frame, at)
             self._release(stream, at)
 
     def _consider(self, fields: RtpFields, data: bytes, datagram: Datagram, now: float) -> None:
         """A packet of a stream that is not ours (yet): two in sequence start one."""
+        if fields[1] not in self._options.payload_types:
+            raise ProtocolViolation("payload_type", str(fields[1]))
         if not self._peer.admits(datagram.address, now=now):
             raise ProtocolViolation("foreign_source", f"from {datagram.address}")
         flowing = self._stream is not None and self.stats.ended_at is None
         pair = self._admission.offer(
-            fields, data, datagram, self.stats.last_arrival if flowing else None
+            fields, data, datagram, self._last_arrival if flowing else None
         )
         if pair is None:
             return
@@ -287,7 +290,7 @@ class ReceiverSession:
         self.stats.streams += 1
         self.stats.ended_at = None
         # The old stream's last packet says nothing about this one.
-        self.stats.last_arrival = now
+        self._last_arrival = now
         if self.stats.first_arrival is None:
             self.stats.first_arrival = now
         self._events.append(StreamStarted(ssrc, payload_type))
