@@ -221,7 +221,7 @@ class ReceiverSession:
             if (
                 stream is not None
                 and fields[4] == stream.ssrc
-                and stream.belongs(fields[2])
+                and stream.belongs(fields[2], fields[3])
                 and datagram.received_at - self._last_arrival < RENUMBER_AFTER
             ):
                 self._handle_media(stream, fields, data, end - start, datagram, now)

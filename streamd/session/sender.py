@@ -396,4 +396,5 @@ class SenderSession:
 
     def _end(self) -> None:
         self._closed = True
+        self.stats.discarded_packets = self._queue.discarded_packets
         self._events.append(SessionClosed())

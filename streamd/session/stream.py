@@ -13,6 +13,9 @@ SEEN = 4096
 MAX_FORWARD = 0x7000
 MAX_BACKWARD = SEEN - 1
 """A number outside [-MAX_BACKWARD, MAX_FORWARD) of the highest is another numbering: a restart."""
+MAX_LATE = 5.0
+"""So is an old number with a timestamp this much older than the newest (s): no repair takes
+so long, but a restarted sender may count from where the old one began."""
 _UNSEEN = -(1 << 40)
 
 
@@ -24,6 +27,7 @@ class IncomingStream:
         self._stats = stats
         self._highest = first_seq - 1
         self._first_seq = first_seq
+        self._newest_timestamp = 0
         self._seen = [_UNSEEN] * SEEN
         self._received = 0
         self._transit: float | None = None
@@ -35,10 +39,14 @@ class IncomingStream:
         self.assembler = FrameAssembler()
         self._marker_seq: int | None = None
 
-    def belongs(self, seq: int) -> bool:
-        """Whether a 16-bit number continues this stream's numbering."""
+    def belongs(self, seq: int, timestamp: int) -> bool:
+        """Whether a packet continues this stream's numbering."""
         step = (seq - self._highest) & 0xFFFF
-        return step < MAX_FORWARD or step >= 0x10000 - MAX_BACKWARD
+        if 0 < step < MAX_FORWARD:
+            return True
+        age = (self._newest_timestamp - timestamp) & 0xFFFFFFFF
+        recent = age < MAX_LATE * RTP_CLOCK or age >= 0x80000000
+        return recent and (step == 0 or step >= 0x10000 - MAX_BACKWARD)
 
     def on_packet(
         self,
@@ -63,6 +71,7 @@ class IncomingStream:
         self._received += 1
         if seq > highest:
             self._highest = seq
+            self._newest_timestamp = timestamp
         else:
             stats.reordered += 1
         transit = arrived_at - timestamp / RTP_CLOCK

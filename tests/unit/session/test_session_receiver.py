@@ -640,3 +640,16 @@ def test_bw_tool_asks_for_no_key_frames_and_sends_no_bye() -> None:
     assert all(data[1] == 205 for _, _, data in rig.sent)
     rig.session.close(now=12.0)
     assert drain_transmits(rig.session, 12.0) == []
+
+
+def test_bw_tool_a_sender_restarted_at_once_is_not_taken_for_repetitions() -> None:
+    rig = Rig(bwtool=True)
+    source = Source(ssrc=100, first_seq=0, first_timestamp=-900_000)
+    for step in range(10):
+        rig.give(*source.frame(10.0 + step, key=step == 0))
+    # the same numbers and times again
+    again = Source(ssrc=100, first_seq=0, first_timestamp=-900_000 - 855_000)
+    events = rig.give(*again.frame(19.5, key=True))
+    assert StreamStarted(100, 98) in events
+    assert len(frames_in(events)) == 1
+    assert rig.session.stats.duplicates == 0

@@ -56,12 +56,22 @@ def test_a_packet_before_the_first_is_late_not_a_duplicate(first: int) -> None:
 @pytest.mark.parametrize("first", FIRST)
 def test_what_belongs_to_the_numbering(first: int) -> None:
     incoming = Incoming(first)
-    incoming.feed(first)
-    belongs = incoming.stream.belongs
-    assert belongs(first + 28_671 & 0xFFFF)
-    assert not belongs(first + 28_672 & 0xFFFF)
-    assert belongs(first - 4_095 & 0xFFFF)
-    assert not belongs(first - 4_096 & 0xFFFF)
+    incoming.feed(first, timestamp=50)
+
+    def belongs(step: int, timestamp: int = 50) -> bool:
+        return incoming.stream.belongs(first + step & 0xFFFF, timestamp & 0xFFFFFFFF)
+
+    assert belongs(28_671)
+    assert not belongs(28_672)
+    assert belongs(-4_095)
+    assert not belongs(-4_096)
+    assert belongs(0)
+    # a repair may be old, but not five seconds, and a packet ahead may be of any time
+    assert belongs(-10, 50 - 449_999)
+    assert not belongs(-10, 50 - 450_000)
+    assert not belongs(0, 50 - 450_000)
+    assert belongs(-10, 50 + 900_000)
+    assert belongs(1, 50 - 900_000)
 
 
 def test_the_oldest_number_that_belongs_does_not_hide_the_newest() -> None:
