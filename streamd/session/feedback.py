@@ -182,6 +182,37 @@ class FeedbackGenerator:
             self._arrival_due = True
         return self._arrival_due
 
+    def on_run(
+        self, ssrc: int, seq: int, count: int, marker: bool, ecn: int, *, now: float
+    ) -> bool:
+        """`count` packets from `seq` on arrived together, `marker` on the last.
+
+        As `on_packet` for each, but at most one report comes of them.
+        """
+        source = self._last
+        if source is None or source.ssrc != ssrc or self._heard_at is None:
+            return self._one_by_one(ssrc, seq, count, marker, ecn, now)
+        step = seq - source.highest & 0xFFFF
+        number = source.highest + step
+        begin = number & _MASK
+        end = begin + count - 1
+        late = now - self._heard_at > self._idle_reset
+        if late or not 0 < step < 0x8000 - count or end > HISTORY:
+            return self._one_by_one(ssrc, seq, count, marker, ecn, now)
+        source.seqs[begin:end] = range(number, number + count - 1)
+        source.words[begin:end] = [BLOCK_RECEIVED | ecn << 13] * (count - 1)
+        source.ticks[begin:end] = [int(now * _TICKS)] * (count - 1)
+        source.new += count - 1
+        return self.on_packet(ssrc, seq + count - 1 & 0xFFFF, marker, ecn, now=now)
+
+    def _one_by_one(
+        self, ssrc: int, seq: int, count: int, marker: bool, ecn: int, now: float
+    ) -> bool:
+        last = count - 1
+        for step in range(last):
+            self.on_packet(ssrc, seq + step & 0xFFFF, False, ecn, now=now)
+        return self.on_packet(ssrc, seq + last & 0xFFFF, marker, ecn, now=now)
+
     def poll_report(self, *, now: float) -> list[BlockList] | None:
         """The lists of the next RTCP packet, to be stamped with the time `now`; None: no report.
 

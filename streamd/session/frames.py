@@ -10,6 +10,7 @@ specification of the BW tool's video mode; "Fake It No More" section 2.4.
 from collections.abc import Iterator
 
 from streamd.errors import WireError
+from streamd.session.runs import Run
 from streamd.wire.seq import nearest
 
 MAX_FRAMES = 512
@@ -86,13 +87,26 @@ class FrameAssembler:
             return None
         parts[index] = payload
         self._bytes += len(payload)
-        while self._bytes > MAX_BYTES:
-            self._drop_oldest()
-        if len(parts) < count or self._latest is not frame:
-            return None
-        frame.completed_at = now
-        self.completed += 1
-        return frame
+        return self._whole(frame, now)
+
+    def add_run(self, run: Run, now: float) -> Frame | None:
+        """Take the consecutive fragments of a run; as `add` for each."""
+        _, _, rtp_time, _, keyframe, frame_id, index, count, payloads = run
+        frame = self._latest
+        if frame is None or frame_id != self._latest_id:
+            frame = self._find(frame_id, count, keyframe, rtp_time, now)
+            if frame is None:
+                self.late_fragments += len(payloads)
+                return None
+        if frame.count != count or frame.keyframe != keyframe:
+            raise WireError("video_mismatch", f"frame {frame_id}: {count} of {frame.count}")
+        parts = frame.parts
+        for payload in payloads:
+            if index not in parts:
+                parts[index] = payload
+                self._bytes += len(payload)
+            index += 1
+        return self._whole(frame, now)
 
     def poll(self, now: float) -> Iterator[tuple[int, Frame]]:
         """Frames that may be decoded now, in order, with their unwrapped numbers."""
@@ -139,6 +153,17 @@ class FrameAssembler:
         """The stream is over: whatever is still in the making is given up."""
         if self._newest is not None and self._next is not None:
             self._give_up(self._newest + 1)
+
+    def _whole(self, frame: Frame, now: float) -> Frame | None:
+        """The frame if its last fragment has just come; keeps the memory bounded."""
+        while self._bytes > MAX_BYTES:
+            self._drop_oldest()
+        complete = frame.completed_at is not None
+        if complete or len(frame.parts) < frame.count or self._latest is not frame:
+            return None
+        frame.completed_at = now
+        self.completed += 1
+        return frame
 
     def _find(
         self, frame_id: int, count: int, keyframe: bool, rtp_time: int, now: float

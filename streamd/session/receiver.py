@@ -36,6 +36,7 @@ from streamd.session.feedback import BW_TOOL_PROFILE, DEFAULT_PROFILE, FeedbackG
 from streamd.session.frames import Frame
 from streamd.session.packetize import PAYLOAD_TYPES
 from streamd.session.receiver_rtcp import ReceiverRtcp
+from streamd.session.runs import match_run
 from streamd.session.stats import ReceiverStats, count_reason
 from streamd.session.stream import IncomingStream
 from streamd.wire.bwtool import KEEPALIVE, KEEPALIVE_INTERVAL, MEDIA_SSRC, TEXT_SECOND_BYTE
@@ -131,6 +132,8 @@ class ReceiverSession:
             end = len(data)
             if end <= size:
                 self._handle(data, 0, end, datagram, now)
+                continue
+            if self._handle_run(datagram, now):
                 continue
             for start in range(0, end, size):
                 self._handle(data, start, min(start + size, end), datagram, now)
@@ -230,6 +233,48 @@ class ReceiverSession:
         except (WireError, ProtocolViolation) as error:
             count_reason(self.stats.invalid, error.reason)
 
+    def _handle_run(self, datagram: Datagram, now: float) -> bool:
+        """The usual read at high rates, new packets of one frame; False: it is not that."""
+        stream, at = self._stream, datagram.received_at
+        run = match_run(datagram.data, datagram.segment_size)
+        if (
+            run is None
+            or stream is None
+            or self._bwtool
+            or run.ssrc != stream.ssrc
+            or at - self._last_arrival >= RENUMBER_AFTER
+        ):
+            return False
+        try:
+            self._heard(datagram.address, now)
+            if not stream.take_run(run, at):
+                return False
+            count = len(run.payloads)
+            ecn = self._count_packets(count, len(datagram.data), datagram)
+            if self._feedback.on_run(run.ssrc, run.seq, count, run.marker, ecn, now=at):
+                self._report(max(now, at))
+            frame = stream.assembler.add_run(run, at)
+        except (WireError, ProtocolViolation) as error:
+            count_reason(self.stats.invalid, error.reason)
+            return True
+        if frame is not None:
+            self._completed(frame, at)
+            self._release(stream, at)
+        return True
+
+    def _count_packets(self, count: int, size: int, datagram: Datagram) -> int:
+        """Statistics of packets of our stream; the codepoint to report."""
+        stats = self.stats
+        stats.packets += count
+        stats.bytes += size
+        stats.last_arrival = self._last_arrival = datagram.received_at
+        ecn = datagram.ecn
+        if ecn is None:
+            stats.ecn_unknown += count
+            return NOT_ECT
+        stats.ecn[ecn] += count
+        return ecn
+
     def _handle_media(
         self,
         stream: IncomingStream,
@@ -242,16 +287,8 @@ class ReceiverSession:
         if datagram is not self._heard_last:
             self._heard(datagram.address, now)
             self._heard_last = datagram
-        stats = self.stats
-        stats.packets += 1
-        stats.bytes += size
-        stats.last_arrival = self._last_arrival = at = datagram.received_at
-        ecn = datagram.ecn
-        if ecn is None:
-            stats.ecn_unknown += 1
-            ecn = NOT_ECT
-        else:
-            stats.ecn[ecn] += 1
+        at = datagram.received_at
+        ecn = self._count_packets(1, size, datagram)
         if self._feedback.on_packet(fields[4], fields[2], fields[0], ecn, now=at):
             self._report(max(now, at))
         frame = stream.on_packet(fields, data, at)

@@ -1,6 +1,7 @@
 """One incoming stream (SSRC): numbers, duplicates, jitter, frames, capture times."""
 
 from streamd.session.frames import Frame, FrameAssembler
+from streamd.session.runs import Run
 from streamd.session.stats import ReceiverStats
 from streamd.wire.ntp import ntp_to_short, ntp_to_unix
 from streamd.wire.rtcp import ReportBlock, SenderReport
@@ -11,6 +12,7 @@ RTP_CLOCK = 90_000.0
 SEEN = 4096
 """Sequence numbers remembered to tell duplicates: as many as a sender keeps in flight."""
 MAX_FORWARD = 0x7000
+_STEADY = 15 / 16
 MAX_BACKWARD = SEEN - 1
 """A number outside [-MAX_BACKWARD, MAX_FORWARD) of the highest is another numbering: a restart."""
 MAX_LATE = 5.0
@@ -74,13 +76,7 @@ class IncomingStream:
             self._newest_timestamp = timestamp
         else:
             stats.reordered += 1
-        transit = arrived_at - timestamp / RTP_CLOCK
-        if self._transit is not None:
-            # A timestamp wrap moves one sample by 13 hours; it is not a delay.
-            change = abs(transit - self._transit)
-            if change < 10.0:
-                self._jitter += (change - self._jitter) / 16
-        self._transit = transit
+        self._note_transit(arrived_at, timestamp)
         stats.payload_bytes += end - start
         video = parse_video_ext(data, ext, start)
         if video is None:
@@ -88,6 +84,37 @@ class IncomingStream:
         return self.assembler.add(
             video, video[0] >= FLAG_KEYFRAME, timestamp, data[start:end], arrived_at
         )
+
+    def take_run(self, run: Run, arrived_at: float) -> bool:
+        """Count packets that arrived together, as `on_packet` does, if all of them are new.
+
+        False leaves everything as it was. What they carry is for `assembler.add_run`.
+        """
+        count = len(run.payloads)
+        step = (run.seq - self._highest) & 0xFFFF
+        first = self._highest + step
+        slot = first & (SEEN - 1)
+        if not 0 < step < MAX_FORWARD or slot + count > SEEN:
+            return False
+        self._seen[slot : slot + count] = range(first, first + count)
+        self._received += count
+        self._highest = first + count - 1
+        self._newest_timestamp = run.timestamp
+        self._note_transit(arrived_at, run.timestamp)
+        # The others came at the same time with the same timestamp: no further variation.
+        self._jitter *= _STEADY ** (count - 1)
+        self._stats.payload_bytes += sum(map(len, run.payloads))
+        return True
+
+    def _note_transit(self, arrived_at: float, timestamp: int) -> None:
+        """Interarrival jitter (RFC 3550 section 6.4.1)."""
+        transit = arrived_at - timestamp / RTP_CLOCK
+        if self._transit is not None:
+            # A timestamp wrap moves one sample by 13 hours; it is not a delay.
+            change = abs(transit - self._transit)
+            if change < 10.0:
+                self._jitter += (change - self._jitter) / 16
+        self._transit = transit
 
     def _without_extension(
         self, marker: bool, seq: int, timestamp: int, arrived_at: float

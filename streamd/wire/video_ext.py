@@ -29,9 +29,10 @@ MAX_FRAGMENTS: Final = 0xFFFF
 
 _EXTENSION = struct.Struct("!HHBBHHH")
 _ELEMENT = struct.Struct("!BHHH")
-_PACKET = struct.Struct("!BBHIIHHBBHHH")
+VIDEO_PACKET: Final = struct.Struct("!BBHIIHHBBHHH")
+"""RTP header and video extension: the 24 bytes before the payload."""
 
-_pack_packet = _PACKET.pack
+_pack_packet = VIDEO_PACKET.pack
 _unpack_extension = _EXTENSION.unpack_from
 
 VideoFields = tuple[int, int, int, int]
