@@ -243,19 +243,19 @@ class ReceiverSession:
             or self._bwtool
             or run.ssrc != stream.ssrc
             or at - self._last_arrival >= RENUMBER_AFTER
+            or not self._peer.admits(datagram.address, now=now)
+            or not stream.take_run(run, at)
         ):
             return False
+        self._heard(datagram.address, now)
+        count = len(run.payloads)
+        ecn = self._count_packets(count, len(datagram.data), datagram)
+        if self._feedback.on_run(run.ssrc, run.seq, count, run.marker, ecn, now=at):
+            self._report(max(now, at))
         try:
-            self._heard(datagram.address, now)
-            if not stream.take_run(run, at):
-                return False
-            count = len(run.payloads)
-            ecn = self._count_packets(count, len(datagram.data), datagram)
-            if self._feedback.on_run(run.ssrc, run.seq, count, run.marker, ecn, now=at):
-                self._report(max(now, at))
             frame = stream.assembler.add_run(run, at)
-        except (WireError, ProtocolViolation) as error:
-            count_reason(self.stats.invalid, error.reason)
+        except WireError as error:
+            count_reason(self.stats.invalid, error.reason, count)
             return True
         if frame is not None:
             self._completed(frame, at)

@@ -29,9 +29,9 @@ FRAME_LATENCY_BOUNDS = (0.010, 0.020, 0.033, 0.050, 0.066, 0.100, 0.150, 0.200, 
 FEEDBACK_INTERVAL_BOUNDS = (0.005, 0.010, 0.020, 0.030, 0.050, 0.100, 0.200)
 
 
-def count_reason(counters: dict[str, int], reason: str) -> None:
-    """Add one to a counter by reason. Reasons come from our own fixed words only."""
-    counters[reason] = counters.get(reason, 0) + 1
+def count_reason(counters: dict[str, int], reason: str, count: int = 1) -> None:
+    """Add to a counter by reason. Reasons come from our own fixed words only."""
+    counters[reason] = counters.get(reason, 0) + count
 
 
 @dataclass(slots=True)

@@ -550,3 +550,79 @@ def test_every_frame_of_every_stream_ends_in_exactly_one_count(actions: list[obj
         stats.frames_decoded + stats.frames_undecodable + stats.frames_lost + stats.frames_skipped
     )
     assert ends == stats.frames_seen
+
+
+class Outcome:
+    """What a receiver made of a list of reads, fed whole or segment by segment."""
+
+    def __init__(self, reads: list[tuple[float, Datagram]], *, whole: bool) -> None:
+        self.session = ReceiverSession(ReceiverOptions(ssrc=5), now=10.0, unix_offset=1.7e9)
+        self.frames: list[tuple[int, bytes, bool]] = []
+        for at, datagram in reads:
+            while (due := self.session.next_timeout()) is not None and due <= at:
+                self.session.handle_timeout(now=due)
+                self._drain(due)
+            for part in [datagram] if whole else self._apart(datagram):
+                self.session.handle_datagrams([part], now=at)
+            self._drain(at)
+        self.session.close(now=100.0)
+
+    @staticmethod
+    def _apart(datagram: Datagram) -> list[Datagram]:
+        address, ecn, at = datagram.address, datagram.ecn, datagram.received_at
+        return [Datagram(data, address, ecn, at) for data in datagram.segments()]
+
+    def _drain(self, now: float) -> None:
+        while self.session.poll_transmit(now=now) is not None:
+            pass
+        while (event := self.session.poll_event()) is not None:
+            if isinstance(event, FrameReady):
+                self.frames.append((event.frame_no, event.data, event.keyframe))
+                self.session.handle_decoded(event.frame_no, 1, now=now)
+
+    def counts(self) -> dict[str, object]:
+        stats = self.session.stats
+        names = (
+            "packets bytes payload_bytes duplicates reordered ecn ecn_unknown streams invalid"
+            " frames_seen frames_completed frames_key frames_decoded frames_lost frames_skipped"
+            " late_fragments last_arrival"
+        )
+        return {name: getattr(stats, name) for name in names.split()}
+
+
+@st.composite
+def reads(draw: st.DrawFn) -> list[tuple[float, Datagram]]:
+    """Runs cut out of a stream, mostly in order, now and then again, damaged or foreign."""
+    now, found = 10.0, []
+    position = 0
+    packets = STREAMS[0]
+    for _ in range(draw(st.integers(0, 40))):
+        now += draw(st.sampled_from([0.0, 0.001, 0.02]))
+        position = max(0, position + draw(st.sampled_from([0, 0, 0, 0, 0, 1, 3, -2, -7])))
+        taken = packets[position : position + draw(st.integers(1, 9))]
+        if not taken:
+            break
+        position += len(taken)
+        size = len(taken[0])
+        run = [taken[0]]
+        for packet in taken[1:]:
+            if len(packet) > size or len(run[-1]) < size:
+                break
+            run.append(packet)
+        position -= len(taken) - len(run)
+        data = bytearray(b"".join(run))
+        if draw(st.integers(0, 9)) == 0:
+            data[draw(st.integers(0, len(data) - 1))] ^= 1 << draw(st.integers(0, 7))
+        peer = PEERS[draw(st.sampled_from([0, 0, 0, 0, 0, 1]))]
+        ecn = draw(st.sampled_from([1, 1, 3, None]))
+        found.append((now, Datagram(bytes(data), peer, ecn, now, size)))
+    return found
+
+
+@settings(deadline=None, max_examples=300)
+@given(reads())
+def test_a_run_is_worth_its_packets(found: list[tuple[float, Datagram]]) -> None:
+    whole, apart = Outcome(found, whole=True), Outcome(found, whole=False)
+    assert whole.frames == apart.frames
+    assert whole.counts() == apart.counts()
+    assert abs(whole.session.stats.jitter - apart.session.stats.jitter) < 1e-12
