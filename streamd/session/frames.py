@@ -91,21 +91,26 @@ class FrameAssembler:
 
     def add_run(self, run: Run, now: float) -> Frame | None:
         """Take the consecutive fragments of a run; as `add` for each."""
-        _, _, rtp_time, _, keyframe, frame_id, index, count, payloads = run
+        frame_id, index, count = run.frame_id, run.fragment, run.fragments
+        payloads = run.payloads
         frame = self._latest
         if frame is None or frame_id != self._latest_id:
-            frame = self._find(frame_id, count, keyframe, rtp_time, now)
+            frame = self._find(frame_id, count, run.keyframe, run.timestamp, now)
             if frame is None:
                 self.late_fragments += len(payloads)
                 return None
-        if frame.count != count or frame.keyframe != keyframe:
+        if frame.count != count or frame.keyframe != run.keyframe:
             raise WireError("video_mismatch", f"frame {frame_id}: {count} of {frame.count}")
         parts = frame.parts
-        for payload in payloads:
-            if index not in parts:
-                parts[index] = payload
-                self._bytes += len(payload)
-            index += 1
+        numbers = range(index, index + len(payloads))
+        if parts.keys().isdisjoint(numbers):
+            parts.update(zip(numbers, payloads, strict=True))
+            self._bytes += run.payload_bytes
+        else:
+            for number, payload in zip(numbers, payloads, strict=True):
+                if number not in parts:
+                    parts[number] = payload
+                    self._bytes += len(payload)
         return self._whole(frame, now)
 
     def poll(self, now: float) -> Iterator[tuple[int, Frame]]:

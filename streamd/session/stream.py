@@ -103,7 +103,7 @@ class IncomingStream:
         self._note_transit(arrived_at, run.timestamp)
         # The others came at the same time with the same timestamp: no further variation.
         self._jitter *= _STEADY ** (count - 1)
-        self._stats.payload_bytes += sum(map(len, run.payloads))
+        self._stats.payload_bytes += run.payload_bytes
         return True
 
     def _note_transit(self, arrived_at: float, timestamp: int) -> None:
