@@ -10,7 +10,6 @@ over only when the present one has been silent for a second, or has said BYE.
 What starts a stream is told by `admission`.
 """
 
-import math
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -37,6 +36,7 @@ from streamd.session.frames import Frame
 from streamd.session.packetize import PAYLOAD_TYPES
 from streamd.session.receiver_rtcp import ReceiverRtcp
 from streamd.session.runs import match_run
+from streamd.session.stall import StallWatch
 from streamd.session.stats import ReceiverStats, count_reason
 from streamd.session.stream import IncomingStream
 from streamd.wire.bwtool import KEEPALIVE, KEEPALIVE_INTERVAL, MEDIA_SSRC, TEXT_SECOND_BYTE
@@ -50,12 +50,6 @@ STREAM_TIMEOUT = 2.0
 """With the BW tool a stream is over after this silence (s)."""
 RENUMBER_AFTER = 60.0
 """After this silence numbers may have gone round unseen: it is a new stream (s)."""
-FIRST_REQUEST_AFTER = 0.1
-STALL_REQUEST_AFTER = 0.3
-REQUEST_INTERVAL = 0.5
-MAX_REQUEST_INTERVAL = 2.0
-"""Key-frame requests (s): before any picture; when decoding stalls; then again after
-REQUEST_INTERVAL, and twice as long each time up to MAX_REQUEST_INTERVAL."""
 MAX_PENDING = 1024
 """Frames handed out whose capture time is remembered until they are decoded."""
 
@@ -114,8 +108,7 @@ class ReceiverSession:
         self._last_completed: float | None = None
         self._silent = True
         self._housekeeping_at = now
-        self._request_interval = 0.0
-        self._last_request = -math.inf
+        self._stall = StallWatch()
         self._last_feedback = now - KEEPALIVE_INTERVAL
         self._closed = False
         self.stats = ReceiverStats()
@@ -323,7 +316,7 @@ class ReceiverSession:
         if self._early is not None and self._early.ssrc == ssrc:
             self._stream.on_report(self._early, now)
         self._early = None
-        self._request_interval = 0.0
+        self._stall.on_progress()
         self.stats.streams += 1
         self.stats.ended_at = None
         # The old stream's last packet says nothing about this one.
@@ -393,7 +386,7 @@ class ReceiverSession:
         """Hand out what can be decoded."""
         for number, frame in stream.assembler.poll(now):
             self._last_frame = frame_no = self._frame_base + number
-            self._request_interval = 0.0
+            self._stall.on_progress()
             captured = stream.captured_unix(frame.rtp_time)
             if captured is not None:
                 self._captured[frame_no] = captured
@@ -433,18 +426,8 @@ class ReceiverSession:
             self._out.append(KEEPALIVE)
 
     def _request_keyframe(self, stream: IncomingStream, now: float) -> None:
-        """Ask for a key frame when decoding cannot go on by itself."""
-        if self._options.bwtool or not self._options.request_keyframes or self._silent:
+        if self._bwtool or not self._options.request_keyframes or self._silent:
             return
-        assembler = stream.assembler
-        patience = STALL_REQUEST_AFTER if assembler.started else FIRST_REQUEST_AFTER
-        if assembler.stalled_for(now) < patience:
-            return
-        if now - self._last_request < self._request_interval:
-            return
-        self._last_request = now
-        self._request_interval = min(
-            MAX_REQUEST_INTERVAL, max(REQUEST_INTERVAL, 2 * self._request_interval)
-        )
-        self.stats.keyframe_requests += 1
-        self._out.append(self._rtcp.keyframe_request(stream.ssrc))
+        if self._stall.request_due(stream.assembler, now):
+            self.stats.keyframe_requests += 1
+            self._out.append(self._rtcp.keyframe_request(stream.ssrc))

@@ -15,6 +15,21 @@ from streamd.session.runs import match_run
 
 SOURCE = ("192.0.2.1", 4000)
 PAYLOAD = 100
+SAME = (
+    "packets",
+    "bytes",
+    "payload_bytes",
+    "duplicates",
+    "reordered",
+    "ecn",
+    "invalid",
+    "frames_completed",
+    "frames_decoded",
+    "frames_lost",
+    "frames_skipped",
+    "frames_seen",
+    "late_fragments",
+)
 
 
 def packets(seed: int, first_seq: int) -> list[bytes]:
@@ -74,21 +89,7 @@ def test_runs_and_single_packets_agree(seed: int, first_seq: int, ecn: int) -> N
     whole, whole_frames = receive(groups, ecn)
     single, single_frames = receive(groups, -ecn)
     assert whole_frames == single_frames
-    for name in [
-        "packets",
-        "bytes",
-        "payload_bytes",
-        "duplicates",
-        "reordered",
-        "ecn",
-        "invalid",
-        "frames_completed",
-        "frames_decoded",
-        "frames_lost",
-        "frames_skipped",
-        "frames_seen",
-        "late_fragments",
-    ]:
+    for name in SAME:
         assert getattr(whole.stats, name) == getattr(single.stats, name), name
     assert whole.stats.jitter == pytest.approx(single.stats.jitter)
 
