@@ -171,6 +171,7 @@ class ReceiverSession:
                 self._stream.assembler.break_chain()
             return
         stats.frames_decoded += 1
+        self._stall.on_progress()
         self.freezes.on_frame(now)
         if captured is not None:
             latency = max(0.0, now + self._unix_offset - captured)
@@ -386,7 +387,6 @@ class ReceiverSession:
         """Hand out what can be decoded."""
         for number, frame in stream.assembler.poll(now):
             self._last_frame = frame_no = self._frame_base + number
-            self._stall.on_progress()
             captured = stream.captured_unix(frame.rtp_time)
             if captured is not None:
                 self._captured[frame_no] = captured

@@ -528,10 +528,24 @@ def test_a_picture_makes_the_next_request_prompt_again() -> None:
     rig, source = Rig(), Source()
     stream_without_keys(rig, source, 10.0, 13.0)
     assert len(rig.requests()) == 3
-    rig.give(*source.frame(13.0, key=True))
+    rig.decode(*frames_in(rig.give(*source.frame(13.0, key=True))))
     source.frame(13.03125)
     stream_without_keys(rig, source, 13.0625, 13.5)
     assert len(rig.requests()) == 4
+
+
+def test_a_decoder_that_refuses_every_key_frame_does_not_flood_the_sender() -> None:
+    rig, source = Rig(), Source()
+    asked = 0
+    for step in range(320):
+        rig.until(10.0 + step / 32)
+        # every request is answered at once, and every frame is refused
+        key = step == 0 or len(rig.requests()) > asked
+        asked = len(rig.requests())
+        for frame in frames_in(rig.give(*source.frame(10.0 + step / 32, key=key))):
+            rig.session.handle_decoded(frame.frame_no, 0, now=rig.now)
+    assert rig.session.stats.frames_key == 1 + 7
+    assert len(rig.requests()) == 7
 
 
 def test_nothing_is_asked_while_nothing_arrives() -> None:
