@@ -103,3 +103,30 @@ def test_same_endpoint(a: tuple[object, ...], b: tuple[object, ...], same: bool)
 )
 def test_header_bytes_by_family(host: str, size: int) -> None:
     assert ip_udp_bytes((host, 9)) == size
+
+
+def test_asking_whether_a_source_is_admitted_takes_nobody_in() -> None:
+    latch = PeerLatch(None)
+    assert latch.admits(A, now=1.0)
+    assert latch.address is None
+    latch.accept(A, now=1.0)
+    assert latch.admits(A, now=1.5)
+    assert not latch.admits(B, now=1.9375)
+    assert latch.admits(B, now=2.0)
+    assert latch.address == A
+    assert latch.changes == 0
+
+
+def test_asking_begins_the_silence_of_a_peer_never_heard() -> None:
+    latch = PeerLatch(A)
+    assert not latch.admits(B, now=50.0)
+    assert latch.accept(B, now=51.0)
+
+
+def test_goodbye_without_a_peer_and_with_an_infinite_hold_changes_nothing() -> None:
+    nobody = PeerLatch(None)
+    nobody.release()
+    assert nobody.accept(A, now=0.0)
+    fixed = PeerLatch(A, hold=math.inf)
+    fixed.release()
+    assert not fixed.accept(B, now=1e9)
