@@ -27,6 +27,14 @@ BACKLOG = 64
 """Frames that may wait for the decoder: two seconds at 30 per second."""
 
 
+def load_decoder(codec: str) -> None:
+    """Load what decodes this codec now: in the middle of packets it takes too long.
+
+    StartupError if this installation cannot decode it.
+    """
+    open_decoder(codec).close()
+
+
 class DecodePump:
     """One decoder, replaced when the stream's codec changes."""
 
@@ -49,14 +57,6 @@ class DecodePump:
     def codec(self) -> str:
         """The codec in use; empty before the first stream."""
         return self._codec or ""
-
-    def prepare(self, codec: str) -> None:
-        """Load what decodes this codec now: in the middle of packets it takes too long.
-
-        StartupError if this installation cannot decode it.
-        """
-        if self._enabled:
-            open_decoder(codec).close()
 
     def use(self, codec: str) -> None:
         """Frames from here on are of this codec."""

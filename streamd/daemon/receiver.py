@@ -5,7 +5,7 @@ import random
 
 from streamd.clock import Clock
 from streamd.config.model import ReceiverConfig
-from streamd.daemon.decoding import DecodePump
+from streamd.daemon.decoding import DecodePump, load_decoder
 from streamd.daemon.figures import Interval
 from streamd.daemon.lifecycle import Lifecycle, run_daemon
 from streamd.daemon.peers import PeerName
@@ -59,6 +59,8 @@ class ReceiverDaemon:
     async def open(self) -> None:
         """Bind the socket, build the session. StartupError if that fails."""
         config = self._config
+        if config.decode:
+            load_decoder("vp9" if config.codec == "auto" else config.codec)
         self.endpoint = self._network.open_udp(
             tuple(config.listen),
             options=UdpOptions(
@@ -85,7 +87,6 @@ class ReceiverDaemon:
         loop = asyncio.get_running_loop()
         self.pump = Pump(self.session, self.endpoint, self._clock, loop, self._on_event)
         self.decoder = DecodePump(self.session, self._clock, enabled=config.decode)
-        self.decoder.prepare("vp9" if config.codec == "auto" else config.codec)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Receive until `stop` is set; frames already complete are still decoded."""

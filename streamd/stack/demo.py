@@ -76,7 +76,10 @@ def plans(options: DemoOptions) -> list[ChainPlan]:
 
 
 async def demo(options: DemoOptions) -> dict[str, Record]:
-    """Run both chains and return their results by name. StartupError if one does not start."""
+    """Run both chains and return their results by name.
+
+    StartupError or ConfigError, as from the daemon, if one does not start.
+    """
     if options.seconds <= 0:
         raise ConfigError(f"a demo of {options.seconds} s shows nothing")
     with tempfile.TemporaryDirectory(prefix="streamd-demo-") as folder:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from streamd.errors import StartupError, StreamdError
+from streamd.errors import ConfigError, StartupError, StreamdError
 
 LAST_LINES = 20
 """Log lines kept to explain a failure."""
@@ -45,7 +45,8 @@ class DaemonProcess:
     async def start(self) -> Record:
         """Start it and wait for its `started` line, which is returned.
 
-        Raises StartupError with what it said if it ends before that, or takes too long.
+        If it ends before that, the error that made it (by its exit code) with what it said;
+        StartupError if it takes too long.
         """
         self._process = await asyncio.create_subprocess_exec(
             sys.executable,
@@ -120,7 +121,7 @@ class DaemonProcess:
             self._take(line)
         if not self._started.done():
             await self._process.wait()
-            self._started.set_exception(StartupError(self._explain("ended before it started")))
+            self._started.set_exception(self._early_end())
 
     def _take(self, line: str) -> None:
         try:
@@ -136,6 +137,14 @@ class DaemonProcess:
             self.report = record
         if self.on_record is not None:
             self.on_record(record)
+
+    def _early_end(self) -> StreamdError:
+        assert self._process is not None
+        code = self._process.returncode
+        kind = ConfigError if code == ConfigError.exit_code else StartupError
+        if code not in (ConfigError.exit_code, StartupError.exit_code):
+            return kind(self._explain("ended before it started"))
+        return kind("\n".join(self._lines))
 
     def _explain(self, what: str) -> str:
         code = None if self._process is None else self._process.returncode
