@@ -38,7 +38,9 @@ def test_a_smaller_value_counts_at_once() -> None:
 def test_silence_longer_than_two_periods_leaves_nothing_of_before() -> None:
     window = WindowedMin(10.0)
     window.update(1.0, 0.0)
-    window.update(6.0, 25.0)
+    window.update(6.0, 20.0)
+    assert window.value == 6.0
+    window.update(7.0, 39.0)
     assert window.value == 6.0
 
 

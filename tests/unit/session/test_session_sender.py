@@ -367,6 +367,16 @@ def test_the_metrics_example_of_the_round_trip() -> None:
     assert rig.session.stats.rtt.maximum == pytest.approx(0.045, abs=0.001)
 
 
+def test_the_interval_between_reports_is_observed() -> None:
+    rig = Rig()
+    rig.frames(3, 0.03125)
+    for number in range(3):
+        rig.feedback(number, [0])
+        rig.until(rig.now + 0.0625)
+    histogram = rig.session.stats.feedback_interval_histogram
+    assert (histogram.count, histogram.sum) == (2, 0.125)
+
+
 def test_one_round_trip_sample_per_report_by_the_newest_packet() -> None:
     rig = Rig(rate=100_000_000)
     rig.frames(4, 0.0625)
@@ -441,9 +451,10 @@ def test_reports_about_others_are_ignored() -> None:
     controller = Scripted()
     rig = Rig(controller=controller)
     rig.frame()
-    rig.give(encode_ccfb(report(0, [0], at=10.0, ssrc=99)))
-    rig.give(encode_ccfb(CongestionFeedback(1, [], 0)))
-    rig.give(encode_ccfb(CongestionFeedback(1, [BlockList(SSRC, 0, [])], 0)))
+    # nor do they count as an answer
+    assert rig.give(encode_ccfb(report(0, [0], at=10.0, ssrc=99))) == []
+    assert rig.give(encode_ccfb(CongestionFeedback(1, [], 0))) == []
+    assert rig.give(encode_ccfb(CongestionFeedback(1, [BlockList(SSRC, 0, [])], 0))) == []
     assert rig.ignored == {"foreign_ssrc": 1, "empty": 2}
     assert controller.reports == []
 
