@@ -96,7 +96,11 @@ class SentPacket:
         self.acked = False
         self.lost = False
         self.arrived_at = 0.0
-        """Arrival on the receiver's clock (s); meaningful only as a difference."""
+        """Arrival on the receiver's clock (s); meaningful only as a difference.
+
+        `arrived_at - sent_at` is a delay the path had, also where an earlier
+        transmission than the last is what arrived: the session then moves the arrival.
+        """
         self.ecn = NOT_ECT
         """The codepoint the receiver saw."""
 
