@@ -377,7 +377,8 @@ class SenderSession:
             stats.breaker_trips = self._breaker.trips
             self._events.append(RateLimited(self._breaker.limit_bps))
         self._watch_silence(now)
-        if self._closing_at is not None:
+        if self._closing_at is not None and self._silent is False:
+            # Only to a peer that answers: at one that is not there it would be a burst of copies.
             self._input.repair_tail(now)
 
     def _watch_silence(self, now: float) -> None:

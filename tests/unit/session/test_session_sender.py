@@ -761,6 +761,14 @@ def test_nothing_is_taken_after_the_end() -> None:
 # --- the BW tool's profile ---------------------------------------------------------------------
 
 
+def test_nothing_is_sent_again_to_a_peer_that_never_answered() -> None:
+    rig = Rig()
+    rig.frames(10, 1 / 32)
+    rig.session.close(now=rig.now)
+    assert SessionClosed() in rig.until(rig.now + 3)
+    assert len(rig.media) == 10
+
+
 def test_bw_tool_keep_alives_open_the_way_and_are_no_feedback() -> None:
     rig = Rig(peer=None, bwtool=True)
     assert rig.give(KEEPALIVE) == [PeerChanged(RECEIVER)]
