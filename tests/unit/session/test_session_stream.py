@@ -116,6 +116,10 @@ def test_the_reception_report_counts_loss_since_the_last_and_in_total() -> None:
     assert (block.fraction_lost, block.cumulative_lost) == (0, 0)
     block = incoming.stream.report_block(3.0)
     assert (block.fraction_lost, block.cumulative_lost) == (0, 0)
+    for seq in (6, 8):
+        incoming.feed(seq)
+    block = incoming.stream.report_block(4.0)
+    assert (block.fraction_lost, block.cumulative_lost) == (85, 1)
 
 
 def test_the_reception_report_refers_to_the_last_sender_report() -> None:
