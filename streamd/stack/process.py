@@ -119,8 +119,8 @@ class DaemonProcess:
             line = raw.decode("utf-8", "replace").rstrip()
             self._lines.append(line)
             self._take(line)
+        await self._process.wait()
         if not self._started.done():
-            await self._process.wait()
             self._started.set_exception(self._early_end())
 
     def _take(self, line: str) -> None:
