@@ -53,7 +53,8 @@ class PeerLatch:
 
     def admits(self, address: Address, *, now: float) -> bool:
         """What `accept` would answer, without taking anybody in."""
-        if self.address is None or same_endpoint(address, self.address):
+        present = self.address
+        if present is None or address == present or same_endpoint(address, present):
             return True
         if self._heard_at is None:
             self._heard_at = now
