@@ -138,6 +138,11 @@ class FrameAssembler:
         return 0.0 if self._stalled_since is None else now - self._stalled_since
 
     @property
+    def bytes_held(self) -> int:
+        """Payload of the frames in the making."""
+        return self._bytes
+
+    @property
     def started(self) -> bool:
         """A key frame has been decoded and the chain holds."""
         return self._chain

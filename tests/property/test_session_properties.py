@@ -370,6 +370,7 @@ def test_without_loss_every_frame_comes_out_once_and_in_order(clip: Clip) -> Non
     out, assembler = _assemble(clip)
     assert out == list(range(len(clip.keys)))
     assembler.close()
+    assert assembler.bytes_held == 0
     assert (assembler.lost, assembler.skipped) == (0, 0)
 
 
@@ -383,6 +384,7 @@ def test_whatever_arrives_only_whole_chains_come_out_and_the_counts_add_up(clip:
         assert clip.keys[index] or index - 1 in out
         assert all((index, part) in arrived for part in range(clip.counts[index]))
     assembler.close()
+    assert assembler.bytes_held == 0
     assert len(out) + assembler.lost + assembler.skipped == assembler.take_seen()
 
 

@@ -5,6 +5,7 @@ import pytest
 from streamd.errors import WireError
 from streamd.session import frames
 from streamd.session.frames import FrameAssembler
+from streamd.session.runs import Run
 
 KEY, DELTA = True, False
 
@@ -249,3 +250,27 @@ def test_the_bytes_in_the_making_are_bounded(monkeypatch: pytest.MonkeyPatch) ->
         assert assembler.add((0, 2, index, 300), False, 0, bytes(10), 0.0) is None
     assert assembler.lost == 2
     assert assembler.late_fragments == 300 - 11
+
+
+def run_of_fragments(first: int, *payloads: bytes) -> Run:
+    """Fragments `first` and following of frame 1, which has four."""
+    marker = first + len(payloads) == 4
+    return Run(98, 0, 0, 1, False, 1, first, 4, marker, list(payloads), sum(map(len, payloads)))
+
+
+def test_a_run_that_overlaps_what_is_there_adds_the_missing_only() -> None:
+    feeder = Feeder()
+    feeder.whole(0, key=True)
+    assembler = feeder.assembler
+    assert assembler.add_run(run_of_fragments(1, b"bb", b"cc"), 1.0) is None
+    assert assembler.add_run(run_of_fragments(0, b"aa", b"XX", b"YY"), 2.0) is None
+    frame = assembler.add_run(run_of_fragments(2, b"ZZ", b"dd"), 3.0)
+    assert frame is not None
+    assert frame.data() == b"aabbccdd"
+    assert frame.completed_at == 3.0
+    assert assembler.bytes_held == 8
+    assert feeder.poll() == [1]
+    assert assembler.bytes_held == 0
+    # and of a frame that has left, every fragment is late
+    assert assembler.add_run(run_of_fragments(0, b"aa", b"bb"), 4.0) is None
+    assert assembler.late_fragments == 2

@@ -521,6 +521,16 @@ def test_pli_and_fir_for_our_stream_ask_for_a_key_frame() -> None:
     assert rig.session.stats.keyframe_requests == {"target": 0, "loss": 0, "receiver": 2}
 
 
+def test_a_key_frame_nobody_asked_for_keeps_a_receiver_waiting_too() -> None:
+    rig = Rig()
+    rig.frame(key=True)
+    rig.until(10.125)
+    rig.give(encode_compound([PictureLossIndication(1, SSRC)]))
+    assert not rig.frame().keyframe
+    rig.until(10.3125)
+    assert rig.frame().keyframe
+
+
 def test_a_negative_target_and_a_loss_epoch_ask_for_one_key_frame() -> None:
     controller = Scripted()
     rig = Rig(controller=controller)
