@@ -26,9 +26,14 @@ check: $(STAMP)
 	@$(BIN)/python -m mypy
 	@$(BIN)/lint-imports --no-logo
 
+# About a quarter of an hour; keep the machine quiet meanwhile.
 bench: $(STAMP)
 	@$(BIN)/python -m streamd.bench.io
-	@$(BIN)/python -m streamd.bench.cpu $(ARGS)
+	@$(BIN)/python -m streamd.bench.session
+	@$(BIN)/python -m streamd.bench.cpu
+	@$(BIN)/python -m streamd.bench.latency
+	@$(BIN)/python -m streamd.bench.codec
+	@$(BIN)/python -m streamd.bench.link --quanta 0.5ms,0.25ms,1ms
 
 # Branch coverage of the core.
 coverage: $(STAMP)
