@@ -21,6 +21,7 @@ from streamd.daemon.reporting import (
     socket_view,
 )
 from streamd.daemon.summary import Summary, ratio
+from streamd.datagram import Address
 from streamd.errors import StreamdError
 from streamd.io.address import format_address
 from streamd.io.net import UdpOptions
@@ -162,7 +163,10 @@ class BottleneckDaemon:
             if self.relay.far.alive(now=self._clock.now()):
                 self._peer.stop_looking()
             else:
-                self._peer.look_again(lambda address: self.relay.far.set(self.far.to_peer(address)))
+                self._peer.look_again(self._far_moved)
+
+    def _far_moved(self, address: Address, _new: bool) -> None:
+        self.relay.far.set(self.far.to_peer(address))
 
     # --- figures ----------------------------------------------------------------------------
 

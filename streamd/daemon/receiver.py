@@ -49,7 +49,7 @@ class ReceiverDaemon:
         self._network = network
         self._rng = rng
         self._bwtool = config.profile == "bw-tool"
-        self._peer = PeerName(config.peer) if config.peer else None
+        self._peer = PeerName(config.peer, listen=config.listen) if config.peer else None
         self._interval = Interval()
         self.session: ReceiverSession
         self.endpoint: OpenEndpoint
@@ -184,8 +184,8 @@ class ReceiverDaemon:
         self.decoder.use(codec)
         log.info("stream_started", ssrc=f"{event.ssrc:08x}", codec=codec)
 
-    def _moved(self, address: Address) -> None:
-        self.session.set_peer(self.endpoint.to_peer(address))
+    def _moved(self, address: Address, new: bool) -> None:
+        self.session.set_peer(self.endpoint.to_peer(address), keep_open=not new)
         self.pump.wake()
 
 

@@ -50,7 +50,7 @@ class SenderDaemon:
         self._clock = clock
         self._network = network
         self._rng = rng
-        self._peer = PeerName(config.peer)
+        self._peer = PeerName(config.peer, listen=config.listen)
         self.source: FrameSource = open_source(
             config.source, fps=config.fps, size=config.size, loop=config.loop
         )
@@ -239,8 +239,8 @@ class SenderDaemon:
         elif isinstance(event, SessionClosed):
             self._closed.set()
 
-    def _moved(self, address: Address) -> None:
-        self.session.set_peer(self.endpoint.to_peer(address))
+    def _moved(self, address: Address, new: bool) -> None:
+        self.session.set_peer(self.endpoint.to_peer(address), keep_open=not new)
         self.pump.wake()
 
 

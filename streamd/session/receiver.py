@@ -18,7 +18,7 @@ from typing import Literal
 from streamd.datagram import Address, Datagram, Transmit
 from streamd.ecn import NOT_ECT
 from streamd.errors import ProtocolViolation, WireError
-from streamd.peer import PeerLatch
+from streamd.peer import PeerLatch, same_endpoint
 from streamd.qoe.freeze import FreezeDetector
 from streamd.session.admission import StreamAdmission
 from streamd.session.events import (
@@ -178,9 +178,15 @@ class ReceiverSession:
             stats.frame_latency.add(latency)
             stats.frame_latency_histogram.observe(latency)
 
-    def set_peer(self, address: Address) -> None:
-        """The name of the peer resolves to another address now."""
+    def set_peer(self, address: Address, *, keep_open: bool = False) -> None:
+        """We announce ourselves there now: the name of a silent peer resolves to it.
+
+        `keep_open`: only a guess, whoever speaks next takes the place at once.
+        """
+        before = self._peer.address
         self._peer.set(address)
+        if keep_open and before is not None and not same_endpoint(before, address):
+            self._peer.release()
 
     def close(self, *, now: float) -> None:
         """Say BYE; the frames still in the making are counted as lost."""

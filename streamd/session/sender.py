@@ -168,11 +168,16 @@ class SenderSession:
             push(packet)
             on_media(ssrc, packet.size, packet.marker, now=now)
 
-    def set_peer(self, address: Address) -> None:
-        """The name of the peer resolves to another address now."""
+    def set_peer(self, address: Address, *, keep_open: bool = False) -> None:
+        """Media go there now: the name of a silent peer resolves to it.
+
+        `keep_open`: only a guess, whoever speaks next takes the place at once.
+        """
         before = self._peer.address
         self._peer.set(address)
         if before is None or not same_endpoint(before, address):
+            if keep_open:
+                self._peer.release()
             self._begin_anew()
 
     def close(self, *, now: float) -> None:
