@@ -75,6 +75,15 @@ async def receiver_that_is_late_dies_and_moves(folder: Path) -> None:
         shown = await showing(receiver)
         assert stamp(shown) - receiver.started_at < RECOVERY
 
+        # Killed, and back on the first port, waiting to be sent to.
+        mark = sender.mark()
+        await receiver.process.kill()
+        await sender.line("feedback_missing", after=mark)
+        receiver = await stage.receiver(listen=f"{HOME}:{port}")
+        await sender.line("feedback_back", after=mark)
+        shown = await showing(receiver)
+        assert stamp(shown) - receiver.started_at < RECOVERY
+
         # All that time a rate the user fixed was left alone.
         assert fixed.lines("rate_limited") == []
         assert len(fixed.lines("feedback_missing")) == 1

@@ -707,6 +707,24 @@ def test_a_name_that_resolves_anew_begins_anew() -> None:
     assert len(rig.control) == 2
 
 
+def test_looking_for_a_silent_peer_elsewhere_keeps_the_place_open() -> None:
+    rig = Rig()
+    rig.frame()
+    rig.give(encode_compound([ReceiverReport(1)]))
+    rig.until(12.0)
+    assert rig.give(encode_compound([ReceiverReport(5)]), STRANGER) == [PeerChanged(STRANGER)]
+    rig.until(14.0)
+    rig.session.set_peer(RECEIVER, keep_open=True)
+    rig.frame()
+    assert rig.addresses[-1] == RECEIVER
+    # It was there all the time, behind an outage.
+    assert rig.give(encode_compound([ReceiverReport(5)]), STRANGER) == [PeerChanged(STRANGER)]
+    # Where it already is, nothing opens.
+    rig.session.set_peer(STRANGER, keep_open=True)
+    rig.give(encode_compound([ReceiverReport(1)]))
+    assert rig.session.peer == STRANGER
+
+
 # --- the end -----------------------------------------------------------------------------------
 
 
