@@ -4,7 +4,9 @@ import asyncio
 import signal
 import struct
 import sys
+from collections.abc import Callable, Coroutine
 from pathlib import Path
+from typing import Any
 
 import pytest
 from e2e_stage import PATIENCE, Daemon, Plain, Stage, get
@@ -12,7 +14,7 @@ from e2e_stage import PATIENCE, Daemon, Plain, Stage, get
 pytestmark = pytest.mark.asyncio
 
 BYE = 203
-SIGNALS = [signal.SIGTERM, signal.SIGINT]
+Scene = Callable[[Path, signal.Signals], Coroutine[Any, Any, None]]
 
 
 def rtcp_types(datagram: bytes) -> list[int]:
@@ -61,9 +63,8 @@ async def ended(daemon: Daemon, number: signal.Signals) -> int:
     return await daemon.process.wait(PATIENCE)
 
 
-@pytest.mark.parametrize("number", SIGNALS)
-async def test_sender_drains_says_bye_and_sums_up(tmp_path: Path, number: signal.Signals) -> None:
-    async with Stage(tmp_path) as stage:
+async def sender_drains_says_bye_and_sums_up(folder: Path, number: signal.Signals) -> None:
+    async with Stage(folder) as stage:
         peer = stage.plain()
         answers = Acknowledger(peer)
         sender = await stage.sender(peer.at)
@@ -84,11 +85,8 @@ async def test_sender_drains_says_bye_and_sums_up(tmp_path: Path, number: signal
         }
 
 
-@pytest.mark.parametrize("number", SIGNALS)
-async def test_receiver_says_bye_to_the_source_and_sums_up(
-    tmp_path: Path, number: signal.Signals
-) -> None:
-    async with Stage(tmp_path) as stage:
+async def receiver_says_bye_to_the_source_and_sums_up(folder: Path, number: signal.Signals) -> None:
+    async with Stage(folder) as stage:
         receiver = await stage.receiver()
         source = stage.plain()
         for seq in range(40):
@@ -109,9 +107,8 @@ async def test_receiver_says_bye_to_the_source_and_sums_up(
         assert receiver.process.result()["stop_reason"] == number.name
 
 
-@pytest.mark.parametrize("number", SIGNALS)
-async def test_bottleneck_ends_cleanly(tmp_path: Path, number: signal.Signals) -> None:
-    async with Stage(tmp_path) as stage:
+async def bottleneck_ends_cleanly(folder: Path, number: signal.Signals) -> None:
+    async with Stage(folder) as stage:
         far, near = stage.plain(), stage.plain()
         bottleneck = await stage.bottleneck(far.at, "--delay", "1ms")
         near.send(b"one way", bottleneck.address())
@@ -124,6 +121,21 @@ async def test_bottleneck_ends_cleanly(tmp_path: Path, number: signal.Signals) -
         summary = bottleneck.process.result()
         assert summary["link_offered_count"] == 1
         assert summary["recorded_packets_count"] == 1
+
+
+@pytest.mark.parametrize(
+    "scene",
+    [
+        sender_drains_says_bye_and_sums_up,
+        receiver_says_bye_to_the_source_and_sums_up,
+        bottleneck_ends_cleanly,
+    ],
+)
+async def test_first_signal(tmp_path: Path, scene: Scene) -> None:
+    """SIGTERM and SIGINT, side by side: exit code 0 after a drain."""
+    async with asyncio.TaskGroup() as group:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            group.create_task(scene(tmp_path / number.name, number))
 
 
 async def test_second_signal_kills_a_sender_that_still_drains(tmp_path: Path) -> None:

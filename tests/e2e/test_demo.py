@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from e2e_stage import PATIENCE, needs_linux, read_json
 
+from streamd.errors import StartupError, StreamdError
+from streamd.stack.chain import Chain, ChainPlan
 from streamd.stack.demo import DemoOptions, demo
 from streamd.stack.process import Record
 
@@ -163,6 +165,34 @@ async def test_demo_on_a_terminal_ends_with_all_it_started(tmp_path: Path) -> No
         ended_by(folders[0], signal.SIGINT), ended_by(folders[1], signal.SIGTERM)
     )
     assert list(codes) == [130, -signal.SIGTERM]
+
+
+@needs_linux
+async def test_chain_names_the_daemon_that_was_killed(tmp_path: Path) -> None:
+    """The others still end cleanly; what they measured is no result."""
+    source = ("--source", "synthetic")
+    chain = Chain(ChainPlan("broken", sender=source), tmp_path)
+    try:
+        await chain.start()
+        chain.processes["receiver"].signal(signal.SIGKILL)
+        assert await chain.processes["receiver"].wait(PATIENCE) == -signal.SIGKILL
+        with pytest.raises(StreamdError, match="streamd receiver wrote no summary"):
+            await chain.finish()
+        assert names(tmp_path) == ["broken-bottleneck.json", "broken-sender.json"]
+    finally:
+        await chain.kill()
+    assert descendants(tmp_path) == []
+
+
+@needs_linux
+async def test_chain_that_fails_half_way_leaves_nothing_running(tmp_path: Path) -> None:
+    plan = ChainPlan("half", sender=("--source", str(tmp_path / "film.mp4")))
+    chain = Chain(plan, tmp_path)
+    with pytest.raises(StartupError, match=r"streamd sender: cannot open .*film\.mp4"):
+        await chain.start()
+    assert len(descendants(tmp_path)) == 2
+    await chain.kill()
+    assert descendants(tmp_path) == []
 
 
 def write_trace(file: Path) -> None:
