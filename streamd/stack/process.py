@@ -6,6 +6,7 @@ the child, never for time to pass.
 """
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -79,7 +80,10 @@ class DaemonProcess:
     def signal(self, number: int) -> None:
         """Send a signal; a child that has ended is left alone."""
         if self._process is not None and self._process.returncode is None:
-            self._process.send_signal(number)
+            # Not the process's own send_signal: that polls first, and so may take the exit code
+            # away from the watcher of the loop, which then reports 255.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._process.pid, number)
 
     async def wait(self, within: float) -> int:
         """Exit code, once it ended by itself; TimeoutError otherwise."""
