@@ -10,6 +10,8 @@ from streamd.stack.process import Record
 
 TITLES = {"classic": "Classic (not-ECT)", "l4s": "L4S (ECT(1))"}
 MISSING = "n/a"
+FIGURE_WIDTH = 9
+"""Columns a value with its unit needs."""
 
 # Label, role whose line holds it, key, factor, digits, unit.
 LIVE_ROWS: Sequence[tuple[str, str, str, float, int, str]] = (
@@ -105,7 +107,8 @@ def console() -> Console:
 
 def _table(title: str, names: list[str]) -> Table:
     table = Table(title=title, title_justify="left")
-    table.add_column("", no_wrap=True)
+    # On a narrow terminal the labels are broken first, never the figures.
+    table.add_column("")
     for name in names:
-        table.add_column(TITLES.get(name, name), justify="right", no_wrap=True)
+        table.add_column(TITLES.get(name, name), justify="right", min_width=FIGURE_WIDTH)
     return table
