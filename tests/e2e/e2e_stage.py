@@ -18,7 +18,7 @@ import pytest
 from streamd.io.address import format_address, parse_host_port
 from streamd.stack.process import DaemonProcess, Record
 
-PATIENCE = 12.0
+PATIENCE = 40.0
 """Seconds after which a test that waits for something gives up."""
 HOME = "127.0.0.1"
 

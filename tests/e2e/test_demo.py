@@ -6,6 +6,8 @@ import signal
 import struct
 import sys
 import termios
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from fcntl import ioctl
 from pathlib import Path
 
@@ -70,34 +72,38 @@ def names(folder: Path) -> list[str]:
     return sorted(entry.name for entry in folder.iterdir())
 
 
-async def start(folder: Path, *args: str, stdout: int) -> asyncio.subprocess.Process:
-    """`streamd demo` with its temporary files in `folder`."""
-    return await asyncio.create_subprocess_exec(
+async def outcome(process: asyncio.subprocess.Process) -> tuple[str, str]:
+    """stdout and stderr of a process that ends."""
+    out, err = await asyncio.wait_for(process.communicate(), PATIENCE)
+    return (out or b"").decode(), err.decode()
+
+
+@asynccontextmanager
+async def running(
+    folder: Path, *args: str, stdout: int
+) -> AsyncIterator[asyncio.subprocess.Process]:
+    """`streamd demo` with its temporary files in `folder`; ended, with its daemons, at the end."""
+    process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "streamd", "demo", *args),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=stdout,
         stderr=asyncio.subprocess.PIPE,
         env={**os.environ, "TMPDIR": str(folder), "TERM": "xterm", "COLUMNS": "100"},
     )
-
-
-async def outcome(process: asyncio.subprocess.Process) -> tuple[str, str]:
-    """stdout and stderr of a process that ends."""
     try:
-        out, err = await asyncio.wait_for(process.communicate(), PATIENCE)
+        yield process
     finally:
         if process.returncode is None:
-            process.kill()
-            await process.wait()
-    return (out or b"").decode(), err.decode()
+            process.terminate()
+            await process.communicate()
 
 
 @needs_linux
 async def test_demo_without_a_terminal(tmp_path: Path) -> None:
     file = tmp_path / "result.json"
     args = ("--seconds", "6", "--json", str(file))
-    process = await start(tmp_path, *args, stdout=asyncio.subprocess.PIPE)
-    out, err = await outcome(process)
+    async with running(tmp_path, *args, stdout=asyncio.subprocess.PIPE) as process:
+        out, err = await outcome(process)
     assert (process.returncode, err) == (0, "")
     results = read_json(file)
     check(results)
@@ -138,21 +144,21 @@ class Screen:
 async def ended_by(folder: Path, number: signal.Signals) -> int | None:
     """Ends a demo on a terminal in the middle; its exit code. Nothing of it must be left."""
     screen = Screen()
-    process = await start(folder, "--seconds", "60", stdout=screen.slave)
     try:
-        await screen.shows("streamd demo, 1 of 60 s")
-        await screen.shows("Classic (not-ECT)")
-        # Figures are there as soon as a daemon has reported.
-        await screen.shows(" Mbps")
-        running = descendants(folder)
-        process.send_signal(number)
-        _, err = await outcome(process)
+        async with running(folder, "--seconds", "60", stdout=screen.slave) as process:
+            await screen.shows("streamd demo, 1 of 60 s")
+            await screen.shows("Classic (not-ECT)")
+            # Figures are there as soon as a daemon has reported.
+            await screen.shows(" Mbps")
+            started = descendants(folder)
+            process.send_signal(number)
+            _, err = await outcome(process)
         assert err == ""
         # The cursor is visible again.
         await screen.shows("\x1b[?25h")
     finally:
         screen.close()
-    assert len(running) == 6
+    assert len(started) == 6
     assert descendants(folder) == []
     assert names(folder) == []
     return process.returncode
