@@ -178,6 +178,10 @@ class Plain:
         """Its address as text."""
         return format_address(self.address)
 
+    def mark(self, codepoint: int) -> None:
+        """Send with this ECN codepoint from now on (IPv4)."""
+        self._sock.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, codepoint)
+
     def send(self, data: bytes, address: Address) -> None:
         self._sock.sendto(data, address)
 

@@ -144,10 +144,13 @@ async def test_reports_drive_the_tools_sender(tmp_path: Path) -> None:
         sock = stage.plain()
         # Whatever SSRC the packets have, they are filed under the one the tool knows.
         tool = ToolSender(sock, receiver.address(), ssrc=0x01020304)
+        sock.mark(1)
         for size in (2, 1, 5, 31, 1, 12):
             last = tool.frame(size)
             report = await tool.reported(last)
             assert report.lists[-1].end == last
+            blocks = report.lists[-1].blocks
+            assert {block >> 13 & 3 for block in blocks if block & 0x8000} == {1}
         numbers = [tool.packet(marker=False) for _ in range(40)]
         report = await tool.reported(numbers[31])
         await tool.reported(numbers[39])
@@ -156,8 +159,10 @@ async def test_reports_drive_the_tools_sender(tmp_path: Path) -> None:
 
         # Numbers the sender threw away: several lists in one packet, on to the highest.
         before = tool.reports[-1].lists[-1].end
+        sock.mark(3)
         last = tool.packet(marker=True, skip=200)
         report = await tool.reported(last)
+        assert report.lists[-1].blocks[-1] >> 13 & 3 == 3
         assert [entry.end for entry in report.lists] == [
             *range(before + 64, last, 64),
             last,

@@ -180,11 +180,11 @@ async def test_chain_names_the_daemon_that_was_killed(tmp_path: Path) -> None:
     chain = Chain(ChainPlan("broken", sender=source), tmp_path)
     try:
         await chain.start()
-        chain.processes["receiver"].signal(signal.SIGKILL)
-        assert await chain.processes["receiver"].wait(PATIENCE) == -signal.SIGKILL
-        with pytest.raises(StreamdError, match="streamd receiver wrote no summary"):
+        chain.processes["sender"].signal(signal.SIGKILL)
+        assert await chain.processes["sender"].wait(PATIENCE) == -signal.SIGKILL
+        with pytest.raises(StreamdError, match="streamd sender wrote no summary"):
             await chain.finish()
-        assert names(tmp_path) == ["broken-bottleneck.json", "broken-sender.json"]
+        assert names(tmp_path) == ["broken-bottleneck.json", "broken-receiver.json"]
     finally:
         await chain.kill()
     assert descendants(tmp_path) == []
