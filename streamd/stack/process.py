@@ -26,6 +26,15 @@ STOP_TIMEOUT = 10.0
 Record = dict[str, Any]
 
 
+def _environment() -> dict[str, str]:
+    """Ours without settings: a STREAMD_PEER meant for a daemon would lead a chain astray."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("STREAMD_") or name == "STREAMD_REVISION"
+    }
+
+
 class DaemonProcess:
     """A `streamd ROLE ...` child."""
 
@@ -57,7 +66,7 @@ class DaemonProcess:
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            env={**_environment(), "PYTHONUNBUFFERED": "1"},
             start_new_session=True,
             limit=1 << 20,
         )
