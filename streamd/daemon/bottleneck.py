@@ -2,14 +2,12 @@
 
 import asyncio
 import csv
-import math
-from collections.abc import Iterator
 from pathlib import Path as FilePath
-from typing import Literal, TypeVar
+from typing import Literal
 
 from streamd.clock import Clock
+from streamd.config.capacity import load_capacity
 from streamd.config.model import BottleneckConfig
-from streamd.config.units import Capacity
 from streamd.daemon.figures import Interval
 from streamd.daemon.lifecycle import Lifecycle, run_daemon
 from streamd.daemon.peers import PeerName
@@ -20,29 +18,25 @@ from streamd.daemon.reporting import (
     report_periodically,
     socket_view,
 )
-from streamd.daemon.summary import Summary, ratio
 from streamd.datagram import Address
 from streamd.errors import StreamdError
 from streamd.io.address import format_address
 from streamd.io.net import UdpOptions
 from streamd.io.pump import RelayPump
 from streamd.io.udp import UdpNetwork
-from streamd.link.bottleneck import Bottleneck
-from streamd.link.generate import BUILTIN_NAMES, builtin_trace
 from streamd.link.path import Path, PathConfig, build_path
 from streamd.link.queue import QueueCounters
 from streamd.link.record import PacketRecord
 from streamd.link.relay import Relay
-from streamd.link.trace import Trace
 from streamd.observability import logs
 from streamd.observability.metrics import LinkCollector, SocketCollector
 from streamd.observability.model import PathView
 from streamd.observability.results import check_writable
-from streamd.wire.rtp import is_rtcp
+from streamd.results.link import is_media, link_summary, queues_of, recorded_summary
+from streamd.results.streams import Summary, ratio
 
 log = logs.get_logger("streamd.daemon.bottleneck")
 
-T = TypeVar("T")
 Direction = Literal["uplink", "downlink"]
 RECORD_COLUMNS = (
     "arrived_s",
@@ -56,23 +50,6 @@ RECORD_COLUMNS = (
 )
 LOOK_AGAIN_AFTER = 1.0
 """Silence of the far peer after which its name is resolved again (s)."""
-
-
-def is_media(payload: bytes) -> bool:
-    """RTP as against RTCP and keep-alives; the link itself knows no formats."""
-    return len(payload) >= 12 and not is_rtcp(payload[1])
-
-
-def load_capacity(capacity: Capacity) -> Trace | float | None:
-    """What a direction carries: a rate (bit/s), a trace from a file or built in, or no limit.
-
-    ConfigError names the file and line of a malformed trace.
-    """
-    if capacity.trace is None:
-        return capacity.rate_bps
-    if capacity.trace in BUILTIN_NAMES:
-        return builtin_trace(capacity.trace)
-    return Trace.load(capacity.trace)
 
 
 class BottleneckDaemon:
@@ -174,8 +151,8 @@ class BottleneckDaemon:
         """The periodic line: the uplink since the last one."""
         now = self._clock.now()
         self.relay.handle_timeout(now=now)
-        link = _link(self.relay.uplink)
-        queues = _queues(self.relay.uplink)
+        link = self.relay.uplink.bottleneck
+        queues = queues_of(self.relay.uplink)
         counters = link.counters(now) if link is not None else None
         part = self._interval.step(
             now,
@@ -210,43 +187,21 @@ class BottleneckDaemon:
     def summary(self) -> Summary:
         """The uplink over the whole run; percentiles from the per-packet record."""
         now = self._clock.now()
-        queues = _queues(self.relay.uplink)
-        link = _link(self.relay.uplink)
-        counters = link.counters(now) if link is not None else None
-        offered = sum(q.arrived_packets for q in queues)
+        record, link = self.record, self.relay.uplink.bottleneck
         up, down = self.relay.uplink_counters, self.relay.downlink_counters
+        recorded: Summary = {}
+        if record is not None:
+            begin = record.first_arrival or 0.0
+            recorded = recorded_summary(record, since=begin + self._config.warmup)
         return {
             "role": "bottleneck",
-            **self._recorded(),
-            "link_offered_count": offered,
-            "link_drops_count": {
-                cause: sum(by_ecn) for q in queues for cause, by_ecn in _tagged(q, q.drops)
-            },
-            "link_marks_count": {cause: n for q in queues for cause, n in _tagged(q, q.marks)},
-            "link_loss_ratio": ratio(self.relay.uplink.dropped_packets, up.received_packets),
-            "utilisation_ratio": ratio(counters.used_bytes, counters.offered_bytes)
-            if counters
-            else None,
-            "opportunities_count": counters.opportunities if counters else 0,
+            **recorded,
+            **link_summary(self.relay.uplink, offered=up.received_packets, now=now),
             "lateness_p99_s": up.lateness.percentile(0.99),
             "foreign_packets_count": up.foreign_packets + down.foreign_packets,
             "ecn_unknown_packets_count": up.ecn_unknown_packets + down.ecn_unknown_packets,
             "kernel_drops_count": self.near.stats.kernel_drops + self.far.stats.kernel_drops,
             "uplink": link.describe() if link is not None else None,
-        }
-
-    def _recorded(self) -> Summary:
-        record = self.record
-        if record is None:
-            return {}
-        since = _first_arrival(record) + self._config.warmup
-        names = ("queue_delay_p50_s", "queue_delay_p95_s", "queue_delay_p99_s")
-        values = record.sojourn_percentiles((0.5, 0.95, 0.99), since=since)
-        return {
-            **dict(zip(names, values, strict=True)),
-            "delivered_bps": _delivered_bps(record, since),
-            "recorded_packets_count": len(record),
-            "not_recorded_packets_count": record.not_recorded,
         }
 
     def paths(self) -> list[PathView]:
@@ -255,14 +210,14 @@ class BottleneckDaemon:
         self.relay.handle_timeout(now=now)
         views = []
         for name, path in (("uplink", self.relay.uplink), ("downlink", self.relay.downlink)):
-            link = _link(path)
+            link = path.bottleneck
             counters = link.counters(now) if link is not None else None
-            queued = sum(q.dropped_packets for q in _queues(path))
+            queued = sum(q.dropped_packets for q in queues_of(path))
             oversize = counters.oversize_packets if counters else 0
             views.append(
                 PathView(
                     name=name,
-                    queues=_queues(path),
+                    queues=queues_of(path),
                     losses=path.dropped_packets - queued - oversize,
                     oversize=oversize,
                     opportunities=counters.opportunities if counters else 0,
@@ -280,38 +235,11 @@ class BottleneckDaemon:
         }
 
 
-def _link(path: Path) -> Bottleneck | None:
-    return next((node for node in path.nodes if isinstance(node, Bottleneck)), None)
-
-
-def _queues(path: Path) -> list[QueueCounters]:
-    link = _link(path)
-    return [] if link is None else list(link.queue.queues)
-
-
-def _tagged(queue: QueueCounters, values: dict[str, T]) -> Iterator[tuple[str, T]]:
-    return ((f"{queue.name}_{cause}", value) for cause, value in values.items())
-
-
 def _ms(counts: list[int], queues: list[QueueCounters], quantile: float) -> float | None:
     if not queues:
         return None
     value = queues[0].sojourn.percentile(quantile, counts=counts)
     return None if value is None else round(value * 1000, 3)
-
-
-def _first_arrival(record: PacketRecord) -> float:
-    return min((row.arrived_at for row in record.rows()), default=0.0)
-
-
-def _delivered_bps(record: PacketRecord, since: float) -> float | None:
-    """IP bytes of media that left the link from `since` on, per second."""
-    end, total = -math.inf, 0
-    for row in record.rows():
-        if row.is_media and row.fate == "delivered" and row.departed_at >= since:
-            total += row.size
-            end = max(end, row.departed_at)
-    return 8 * total / (end - since) if end > since else None
 
 
 def write_record(record: PacketRecord, path: FilePath) -> None:

@@ -10,7 +10,6 @@ from streamd.daemon.figures import Interval
 from streamd.daemon.lifecycle import Lifecycle, run_daemon
 from streamd.daemon.peers import PeerName
 from streamd.daemon.reporting import OpenEndpoint, finish, outlive, report_periodically, socket_view
-from streamd.daemon.summary import Summary, ip_overhead, ratio, receiver_summary
 from streamd.datagram import Address
 from streamd.io.address import format_address
 from streamd.io.net import UdpOptions
@@ -19,6 +18,7 @@ from streamd.io.udp import UdpNetwork
 from streamd.observability import logs
 from streamd.observability.metrics import ReceiverCollector, SocketCollector
 from streamd.observability.model import ReceiverView
+from streamd.results.streams import Summary, ip_overhead, ratio, receiver_summary
 from streamd.session.events import (
     Event,
     FrameReady,

@@ -11,7 +11,6 @@ from streamd.daemon.figures import Interval
 from streamd.daemon.lifecycle import Lifecycle, run_daemon
 from streamd.daemon.peers import PeerName
 from streamd.daemon.reporting import OpenEndpoint, finish, outlive, report_periodically, socket_view
-from streamd.daemon.summary import Summary, ip_overhead, ratio, sender_summary
 from streamd.daemon.video import FrameClock
 from streamd.datagram import Address
 from streamd.errors import MediaError
@@ -24,6 +23,7 @@ from streamd.media.model import FrameSource, VideoEncoder
 from streamd.observability import logs
 from streamd.observability.metrics import SenderCollector, SocketCollector
 from streamd.observability.model import SenderView
+from streamd.results.streams import Summary, ip_overhead, ratio, sender_summary
 from streamd.session.events import (
     Event,
     PeerChanged,

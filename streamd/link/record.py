@@ -98,6 +98,26 @@ class PacketRecord:
                 bool(bits & _MEDIA_BIT),
             )
 
+    @property
+    def first_arrival(self) -> float | None:
+        """The earliest arrival (s) of the packets recorded; None without any."""
+        return min(self._arrived, default=None)
+
+    def delivered_bps(self, *, since: float = -math.inf) -> float | None:
+        """IP bytes of media delivered whose departure is at `since` (s) or later, per second.
+
+        The time ends with the last departure; None while there is none.
+        """
+        end, total = -math.inf, 0
+        for departed, size, bits, fate in zip(
+            self._departed, self._size, self._bits, self._fate, strict=True
+        ):
+            if bits & _MEDIA_BIT and not fate and departed >= since:
+                total += size
+                if departed > end:
+                    end = departed
+        return 8 * total / (end - since) if math.inf > end - since > 0 else None
+
     def sojourns(
         self, *, since: float = -math.inf, until: float = math.inf, media_only: bool = True
     ) -> list[float]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from streamd.results.joined import join
 from streamd.stack.process import DaemonProcess, Record
 
 DRAIN_TIMEOUT = 8.0
@@ -34,6 +35,16 @@ class ChainResult:
     bottleneck: Record
     receiver: Record
     exit_codes: dict[str, int] = field(default_factory=dict)
+
+    def joined(self, *, ecn_capable: bool) -> Record:
+        """What the viewer got, as flat result keys."""
+        return join(
+            self.sender,
+            self.bottleneck,
+            self.receiver,
+            ecn_capable=ecn_capable,
+            exit_codes=self.exit_codes,
+        )
 
 
 class Chain:

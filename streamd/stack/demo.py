@@ -17,7 +17,6 @@ from streamd.observability.results import check_writable, write_json
 from streamd.stack import demo_view
 from streamd.stack.chain import Chain, ChainPlan
 from streamd.stack.process import Record
-from streamd.stack.result import join
 
 REPORT_INTERVAL = 0.5
 REFRESH = 0.5
@@ -91,7 +90,7 @@ async def demo(options: DemoOptions) -> dict[str, Record]:
         finally:
             await asyncio.gather(*(chain.kill() for chain in chains))
     return {
-        chain.plan.name: join(result, ecn_capable=ECN[chain.plan.name] != "notect")
+        chain.plan.name: result.joined(ecn_capable=ECN[chain.plan.name] != "notect")
         for chain, result in zip(chains, results, strict=True)
     }
 

@@ -1,13 +1,12 @@
-"""The flat result keys of the daemons: one place for their names and definitions.
+"""Result keys of the two ends of a stream: one place for their names and definitions.
 
 Units are in the names. None ("n/a") stands for a value that does not exist in
 this run, never 0. Definitions: specification of metrics, sections 1 to 3.
 """
 
-from typing import Any
+from typing import Any, Protocol
 
 from streamd.datagram import Address
-from streamd.io.net import EndpointStats
 from streamd.peer import ip_udp_bytes
 from streamd.qoe.freeze import FreezeDetector
 from streamd.qoe.samples import Samples
@@ -15,6 +14,20 @@ from streamd.session.sender import SenderSession
 from streamd.session.stats import ReceiverStats, SenderStats
 
 Summary = dict[str, Any]
+
+
+class SocketCounts(Protocol):
+    """What a summary tells of the socket a session had."""
+
+    send_dropped: int
+    kernel_drops: int
+
+
+class NoSocket:
+    """Of a session that had none: it was simulated."""
+
+    send_dropped = 0
+    kernel_drops = 0
 
 
 def ratio(part: float, whole: float) -> float | None:
@@ -43,7 +56,7 @@ def ce_ratio(by_codepoint: list[int]) -> float | None:
 
 
 def sender_summary(
-    session: SenderSession, endpoint: EndpointStats, *, overhead: int, now: float
+    session: SenderSession, endpoint: SocketCounts, *, overhead: int, now: float
 ) -> Summary:
     """Everything a sender can tell at time `now`."""
     stats = session.stats
@@ -86,7 +99,7 @@ def sender_seconds(stats: SenderStats, now: float) -> float:
 def receiver_summary(
     stats: ReceiverStats,
     freezes: FreezeDetector,
-    endpoint: EndpointStats,
+    endpoint: SocketCounts,
     *,
     overhead: int,
     now: float,

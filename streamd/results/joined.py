@@ -1,7 +1,8 @@
-"""What the viewer got in one chain: the three summaries joined into flat result keys."""
+"""What the viewer got of one stream: three summaries joined into flat result keys."""
 
-from streamd.stack.chain import ChainResult
-from streamd.stack.process import Record
+from collections.abc import Mapping
+
+from streamd.results.streams import Summary
 
 SENDER_KEYS = (
     "tx_bps",
@@ -45,26 +46,34 @@ LINK_KEYS = (
 LOST_KEYS = ("frames_lost_count", "frames_skipped_count", "frames_undecodable_count")
 
 
-def join(result: ChainResult, *, ecn_capable: bool) -> Record:
-    """One row for a chain.
+def join(
+    sender: Summary,
+    link: Summary,
+    receiver: Summary,
+    *,
+    ecn_capable: bool,
+    exit_codes: Mapping[str, int],
+) -> Summary:
+    """One row for a stream.
 
-    `ce_ratio` is the receiver's; a chain that sends not-ECT has no marks, so 0.
+    `ce_ratio` is the receiver's; a stream of not-ECT has no marks, so 0.
     `frames_lost_count` is everything encoded but never shown, as the receiver
     counted it, plus the frames after the last one it saw anything of.
     """
-    row: Record = {key: result.sender[key] for key in SENDER_KEYS}
-    row.update((key, result.receiver[key]) for key in RECEIVER_KEYS)
-    row.update((key, result.bottleneck[key]) for key in LINK_KEYS)
-    row["ce_ratio"] = result.receiver["ce_ratio"] if ecn_capable else 0.0
-    seen = sum(result.receiver[key] for key in LOST_KEYS)
-    unseen = max(0, row["frames_encoded_count"] - result.receiver["frames_seen_count"])
+    row: Summary = {key: sender[key] for key in SENDER_KEYS}
+    row.update((key, receiver[key]) for key in RECEIVER_KEYS)
+    row.update((key, link[key]) for key in LINK_KEYS)
+    row["ce_ratio"] = receiver["ce_ratio"] if ecn_capable else 0.0
+    seen = sum(receiver[key] for key in LOST_KEYS)
+    unseen = max(0, row["frames_encoded_count"] - receiver["frames_seen_count"])
     row["frames_lost_count"] = seen + unseen
-    row["exit_codes"] = result.exit_codes
-    row["warnings"] = warnings(row, result)
+    row["exit_codes"] = dict(exit_codes)
+    dropped = bool(receiver["kernel_drops_count"] or link["kernel_drops_count"])
+    row["warnings"] = warnings(row, exit_codes, kernel_drops=dropped)
     return row
 
 
-def warnings(row: Record, result: ChainResult) -> list[str]:
+def warnings(row: Summary, exit_codes: Mapping[str, int], *, kernel_drops: bool) -> list[str]:
     """What makes the numbers of this run doubtful (specification of metrics, section 8)."""
     found = []
     if not row["rendered_frames_count"]:
@@ -74,9 +83,7 @@ def warnings(row: Record, result: ChainResult) -> list[str]:
     accounted = row["frames_decoded_count"] + row["frames_lost_count"]
     if accounted != row["frames_encoded_count"]:
         found.append(f"{row['frames_encoded_count']} frames encoded, {accounted} accounted for")
-    found.extend(
-        f"{role} ended with exit code {code}" for role, code in result.exit_codes.items() if code
-    )
-    if result.receiver["kernel_drops_count"] or result.bottleneck["kernel_drops_count"]:
+    found.extend(f"{role} ended with exit code {code}" for role, code in exit_codes.items() if code)
+    if kernel_drops:
         found.append("the kernel dropped datagrams: this machine is overloaded")
     return found
