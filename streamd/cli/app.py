@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from streamd.cli.demo import demo
+from streamd.cli.lab import lab_app
 
 DAEMONS = {
     "sender": "Encode and send one stream under congestion control.",
@@ -37,6 +38,7 @@ def build_app(words: Sequence[str]) -> typer.Typer:
     for command in (demo, controllers, queues, health, version):
         app.command()(command)
     app.add_typer(config, name="config")
+    app.add_typer(lab_app(), name="lab")
     return app
 
 

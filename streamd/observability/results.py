@@ -29,7 +29,7 @@ def write_json(path: Path, values: Mapping[str, object]) -> None:
 
     A reader never sees half a file. StreamdError when it cannot be written.
     """
-    text = json.dumps(_plain(values), indent=2) + "\n"
+    text = json.dumps(plain(values), indent=2) + "\n"
     partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         partial.write_text(text, encoding="utf-8")
@@ -40,12 +40,12 @@ def write_json(path: Path, values: Mapping[str, object]) -> None:
         raise StreamdError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
-def _plain(value: object) -> object:
+def plain(value: object) -> object:
     """JSON has no NaN and no infinity; both mean "not available" here."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
