@@ -41,6 +41,7 @@ class FeedbackInput:
         """
         history = self._history
         unsent, foreign = history.unsent_count, history.foreign_lists
+        jumps = history.clock_jumps
         report = history.on_feedback(feedback, now=now)
         if history.unsent_count != unsent:
             self._ignore("never_sent")
@@ -51,6 +52,11 @@ class FeedbackInput:
                 self._ignore("empty")
             return False
         newest = _newest_acked(report)
+        if newest is None and history.clock_jumps != jumps:
+            # From the future, or from long ago: a receiver that restarted would have news.
+            history.take_back_jump()
+            self._ignore("wrong_time")
+            return False
         if newest is None and self._is_old(report):
             self._ignore("duplicate_or_reordered")
             return False

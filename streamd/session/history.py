@@ -80,6 +80,10 @@ class SentHistory:
         """Times the receiver's clock was found to have started anew."""
         return self._clock.jumps
 
+    def take_back_jump(self) -> None:
+        """The last jump was no restart: see `ReceiverClock.take_back`."""
+        self._clock.take_back()
+
     @property
     def newest_acked_sent_at(self) -> float:
         """When the packet with the highest acknowledged number was first sent (s)."""

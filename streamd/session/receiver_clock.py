@@ -31,7 +31,7 @@ _TICKS = 65536.0
 class ReceiverClock:
     """Unwraps the timestamps of one receiver's reports."""
 
-    __slots__ = ("_heard_at", "_least_lag", "_ticks", "_time", "jumps")
+    __slots__ = ("_before", "_heard_at", "_least_lag", "_ticks", "_time", "jumps")
 
     def __init__(self) -> None:
         self.jumps = 0
@@ -40,6 +40,7 @@ class ReceiverClock:
         self._time = 0.0
         self._heard_at = 0.0
         self._least_lag = WindowedMin(LAG_PERIOD)
+        self._before: tuple[int | None, float, float] = (None, 0.0, 0.0)
 
     def unwrap(self, ticks: int, now: float) -> float:
         """The report timestamp in seconds, unwrapped; a reordered report goes back a little."""
@@ -55,7 +56,12 @@ class ReceiverClock:
         elif -MAX_LEAD <= now - time - (self._least_lag.value or 0.0) <= MAX_LAG:
             return self._set(ticks, time, now)
         self.jumps += 1
+        self._before = (self._ticks, self._time, self._heard_at)
         return self._set(ticks, max(self._time, now - (self._least_lag.value or 0.0)), now)
+
+    def take_back(self) -> None:
+        """The report that made the last jump proved nothing: go on with the clock before it."""
+        self._ticks, self._time, self._heard_at = self._before
 
     def _set(self, ticks: int, time: float, now: float) -> float:
         self._ticks, self._time, self._heard_at = ticks, time, now

@@ -436,6 +436,19 @@ def test_duplicated_and_reordered_reports_are_ignored() -> None:
     assert rig.session.stats.feedback_reports == 1
 
 
+def test_a_report_of_another_time_without_news_is_ignored_and_moves_no_clock() -> None:
+    controller = Scripted()
+    rig = Rig(controller=controller)
+    rig.frames(3, 0.0625)
+    rig.until(10.25)
+    rig.give(encode_ccfb(report(0, [0], at=10.25)))
+    for wrong in (5_000.0, 10.25 + 70.0):
+        rig.give(encode_ccfb(report(0, [0], at=wrong)))
+    assert rig.ignored == {"wrong_time": 2}
+    rig.give(encode_ccfb(report(1, [0], at=10.25 + 1 / 64)))
+    assert [item.report_time for item in controller.reports] == [10.25, 10.25 + 1 / 64]
+
+
 def test_a_reordered_report_with_news_is_used() -> None:
     controller = Scripted()
     rig = Rig(controller=controller)
