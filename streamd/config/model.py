@@ -86,6 +86,14 @@ class DaemonConfig(BaseModel):
         description="Use UDP segmentation and receive offload (GSO, GRO) where the kernel has it.",
     )
 
+    @field_validator("peer", check_fields=False)
+    @classmethod
+    def _peer_is_somebody(cls, peer: HostPort | None) -> HostPort | None:
+        """Listening on every address or on any port makes sense; sending there does not."""
+        if peer is not None and not (peer.host and peer.port):
+            raise ValueError(f"a peer needs a host and a port above 0, not {str(peer)!r}")
+        return peer
+
     @field_validator("*", mode="before")
     @classmethod
     def _no_truth_for_numbers(cls, value: object, info: Any) -> object:
