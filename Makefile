@@ -46,7 +46,7 @@ docs: $(STAMP)
 
 # The newest versions the ranges in pyproject.toml allow; no address of an index gets into the file.
 lock: $(STAMP)
-	@$(BIN)/python -m piptools compile --quiet --upgrade --extra dev --all-build-deps \
+	@$(BIN)/python -m piptools compile --quiet --upgrade --extra dev --extra lab --all-build-deps \
 		--generate-hashes --allow-unsafe --strip-extras --no-header --no-annotate \
 		--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options \
 		--output-file requirements.lock pyproject.toml

@@ -30,7 +30,8 @@ def list_experiments() -> None:
 def run(
     name: Annotated[str, typer.Argument(metavar="NAME|FILE.toml", help="The experiment.")],
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder of results; default results/NAME.")
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder of results; default lab-results/NAME."),
     ] = None,
     runs: Annotated[
         int | None, typer.Option(min=1, max=10_000, help="Runs (seeds) of every cell.")

@@ -60,6 +60,11 @@ class Results:
         place = self.place(cell, level)
         return [run for run in self.runs if "summary" in run and run["at"] == place]
 
+    def flow_number(self, run: Mapping[str, Any]) -> int:
+        """The place of the flow whose figures are taken, in the tables of a run."""
+        names = list(run["summary"].get("flows", {}))
+        return names.index(self.experiment.flow) if self.experiment.flow in names else 0
+
     def place(self, cell: Mapping[str, str], level: str) -> dict[str, str]:
         """A cell with a level of the compared parameter."""
         compare = self.experiment.compare
@@ -185,8 +190,18 @@ def _run(run: Mapping[str, Any]) -> dict[str, Any]:
         "seed": run["seed"],
         "live": run["live"],
         "finished": summary is not None,
+        "warnings": warnings(summary or {}),
         "events_sha256": summary.get("events_sha256") if summary else None,
     }
+
+
+def warnings(summary: Mapping[str, Any]) -> list[str]:
+    """What makes a run's figures doubtful, by flow."""
+    return [
+        f"{name}: {text}"
+        for name, flow in summary.get("flows", {}).items()
+        for text in flow.get("warnings", ())
+    ]
 
 
 def wall(results: Results, store: Store) -> dict[str, Any]:

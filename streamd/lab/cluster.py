@@ -37,7 +37,7 @@ class DaskCluster:
                 for job in jobs
             }
             try:
-                for future in distributed.as_completed(list(submitted)):
+                for future in distributed.as_completed(list(submitted), loop=client.loop):
                     yield _outcome(future, submitted.pop(future))
             finally:
                 client.cancel(list(submitted))
@@ -55,9 +55,14 @@ class DaskCluster:
         digests = client.run(code_digest, on_error="return")
         if not digests:
             raise StartupError(f"the Dask scheduler at {self._address} has no workers")
-        other = [worker for worker, digest in digests.items() if digest != code_digest()]
+        ours = _digest_here()
+        other = [worker for worker, digest in digests.items() if digest != ours]
         if other:
             raise StartupError(f"Dask workers with another version of streamd: {', '.join(other)}")
+
+
+def _digest_here() -> str:
+    return code_digest()
 
 
 def _outcome(future: Any, job: Job) -> Outcome:

@@ -18,7 +18,7 @@ from streamd.lab.pool import Backend, ProcessPool
 from streamd.lab.store import Store
 from streamd.observability.results import check_writable, write_json
 
-DEFAULT_OUT = Path("results")
+DEFAULT_OUT = Path("lab-results")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +46,8 @@ def run_experiment(options: RunOptions) -> int:
         need(module)
     if options.json_file is not None:
         check_writable(options.json_file)
-    if options.live:
-        check_live()
-    grid = build(load(options.name), _choices(options), check)
+    checked = check_live if options.live else check
+    grid = build(load(options.name), _choices(options), checked)
     store = Store(options.out or DEFAULT_OUT / grid.experiment.name)
     with runner.bar(grid.experiment.name) as watcher:
         tally = runner.run(grid, store, _backend(options), watcher)

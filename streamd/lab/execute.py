@@ -83,12 +83,13 @@ def check(kind: Kind, config: dict[str, Any]) -> None:
         raise ConfigError(f"[probe] has the keys {', '.join(known)}, not {', '.join(config)}")
 
 
-def check_live() -> None:
-    """StartupError while scenarios cannot be run as real processes."""
-    try:
-        importlib.import_module("streamd.sim.live")
-    except ModuleNotFoundError:
-        raise StartupError("--live: scenarios cannot be run as live processes yet") from None
+def check_live(kind: Kind, config: dict[str, Any]) -> None:
+    """ConfigError for a configuration that cannot be run as real processes."""
+    check(kind, config)
+    if kind != "scenario":
+        raise ConfigError(f"an experiment of kind {kind} has nothing to run live")
+    scenario = _simulator("scenario").Scenario.model_validate(config)
+    _simulator("live").chain_plan(scenario, seed=1)
 
 
 def _simulate(job: Job) -> Output:
@@ -98,7 +99,7 @@ def _simulate(job: Job) -> Output:
 
 
 def _live(job: Job) -> Output:
-    result = importlib.import_module("streamd.sim.live").run(job.config, seed=job.seed)
+    result = _simulator("live").run(job.config, seed=job.seed)
     return Output(result.summary, result.tables())
 
 

@@ -237,5 +237,8 @@ def _model_problems(error: ValidationError, name: str, lines: dict[Parts, int]) 
 
 
 def _at(lines: dict[Parts, int], key: Parts) -> str:
-    line = line_of(lines, tuple(part for part in key if not part.isdigit()))
+    key = tuple(part for part in key if not part.isdigit())
+    # `[a.b]` alone gives `a` no line of its own: its first part is the place.
+    inside = (number for known, number in lines.items() if known[: len(key)] == key)
+    line = min(inside, default=None) or line_of(lines, key)
     return "" if line is None else f":{line}"

@@ -117,7 +117,7 @@ def _series(matplotlib: Any, results: Results, store: Store, figure: Figure) -> 
     drawn: Drawn = []
     for cell in results.cells:
         tables = [
-            (level, store.table(run["key"], _SERIES_TABLE))
+            (level, _of_flow(store.table(run["key"], _SERIES_TABLE), results.flow_number(run)))
             for level in results.compared
             for run in results.finished(cell, level)[:1]
         ]
@@ -138,6 +138,13 @@ def _series(matplotlib: Any, results: Results, store: Store, figure: Figure) -> 
         where = f" ({', '.join(cell.values())})" if cell else ""
         drawn.append((f"{figure.name}{suffix}", f"{figure.title}{where}", canvas))
     return drawn
+
+
+def _of_flow(table: Any, number: int) -> Any:
+    """The rows of one flow, where there are several."""
+    if table is None or "flow" not in table.columns:
+        return table
+    return table.filter(table["flow"] == number)
 
 
 def _panel(axes: Any, table: Any, panel: Panel, title: str) -> None:

@@ -9,6 +9,7 @@ import contextlib
 import multiprocessing
 import platform
 import signal
+import sys
 from collections import deque
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
@@ -114,9 +115,17 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
+def _stop(number: int, frame: object) -> None:
+    sys.exit(128 + number)
+
+
 def _serve(pipe: Connection, execute: Execute) -> None:
-    """A worker's life. Ctrl-C goes to the whole group: it is for the parent to decide."""
+    """A worker's life. Ctrl-C goes to the whole group: it is for the parent to decide.
+
+    SIGTERM unwinds, so that a live run takes its daemons along.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, _stop)
     with contextlib.suppress(EOFError, OSError):
         while True:
             pipe.send(attempt(execute, pipe.recv()))

@@ -10,6 +10,7 @@ expanded to full range first, none for the first picture of a clip.
 """
 
 import random
+from collections.abc import Iterable
 from itertools import pairwise
 from statistics import fmean, stdev
 from typing import Any
@@ -109,18 +110,22 @@ def clip_motion(*, source: str) -> Result:
         frames: Any = ClipSource(source, loop=False)
     else:
         frames = open_source(source)
-    pictures = _luma(frames, numpy)
-    motion = [float(numpy.std(after - before)) for before, after in pairwise(pictures)]
-    if len(motion) < 2:
+    found = motion(_luma(frames, numpy), numpy)
+    if len(found) < 2:
         raise ConfigError(f"{source}: fewer than three pictures")
     summary = {
-        "ti_min": min(motion),
-        "ti_max": max(motion),
-        "ti_mean": fmean(motion),
-        "ti_sd": stdev(motion),
-        "pictures_count": len(motion) + 1,
+        "ti_min": min(found),
+        "ti_max": max(found),
+        "ti_mean": fmean(found),
+        "ti_sd": stdev(found),
+        "pictures_count": len(found) + 1,
     }
-    return {"flows": {"clip": summary}}, {"pictures": {"ti": motion}}
+    return {"flows": {"clip": summary}}, {"pictures": {"ti": found}}
+
+
+def motion(pictures: Iterable[Any], numpy: Any) -> list[float]:
+    """Temporal information of each picture but the first; arrays of full-range luma."""
+    return [float(numpy.std(after - before)) for before, after in pairwise(pictures)]
 
 
 def _luma(frames: Any, numpy: Any) -> Any:

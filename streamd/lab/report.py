@@ -5,6 +5,7 @@ not done, runs that crashed, links that carried another trace than the one publi
 """
 
 import base64
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from html import escape
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 from streamd.errors import StreamdError
 from streamd.lab import figures
-from streamd.lab.analyse import CONFIDENCE, Results, analyse, read
+from streamd.lab.analyse import CONFIDENCE, Results, analyse, read, warnings
 from streamd.lab.metrics import heading, number, shown
 from streamd.lab.store import Store
 
@@ -71,7 +72,7 @@ def _page(
     for note in notes(results, store):
         yield f'<p class="note">{escape(note)}</p>\n'
     for cell in analysis["cells"] if experiment.compare else ():
-        yield from _comparison(experiment.compare or "", cell)
+        yield from _comparison(cell)
     if not experiment.compare:
         yield from _listing(experiment.metrics, analysis["cells"])
     for title, file in drawn:
@@ -91,14 +92,17 @@ def notes(results: Results, store: Store) -> list[str]:
     if crashed:
         kinds = "; ".join(dict.fromkeys(crashed))
         found.append(f"{len(crashed)} runs crashed: {kinds}")
+    doubtful = [text for run in results.runs for text in warnings(run.get("summary", {}))]
+    for text, count in Counter(doubtful).items():
+        found.append(f"In {count} runs: {text}")
     for path, choice in results.experiment.traces.items():
         carried = results.manifest["traces"][path]["capacity"]
         if not carried.startswith(f"{choice.file} "):
-            found.append(f"Path {path} carried {carried}, not the published {choice.file}.")
+            found.append(f"{path}: {carried} took the place of the published {choice.file}.")
     return found
 
 
-def _comparison(compare: str, cell: Mapping[str, Any]) -> Iterator[str]:
+def _comparison(cell: Mapping[str, Any]) -> Iterator[str]:
     """A row per metric, a pair of columns per level, three per difference."""
     yield _title(cell["at"])
     yield "<table><thead><tr><th></th>"
@@ -108,7 +112,7 @@ def _comparison(compare: str, cell: Mapping[str, Any]) -> Iterator[str]:
     for level in cell["differences"]:
         text = f"{escape(level)} &minus; {escape(base)}"
         yield f'<th>{text}</th><th>change</th><th class="published">published</th>'
-    yield f"</tr></thead><tbody><!-- {escape(compare)} -->\n"
+    yield "</tr></thead><tbody>\n"
     for metric in next(iter(cell["levels"].values())):
         yield f"<tr><td>{escape(heading(metric))}</td>"
         for values in cell["levels"].values():

@@ -1,0 +1,158 @@
+"""Grids: which runs an experiment has, what each is known by, and grids that cannot be."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lab_fakes import EXPERIMENT, accept, experiment, grid
+
+from streamd.errors import ConfigError
+from streamd.lab import identity
+from streamd.lab.experiment import Kind
+from streamd.lab.grid import Choices, build, set_key
+from streamd.lab.identity import portable, run_key
+
+TRACED = EXPERIMENT + '\n[traces]\nup = { file = "a.up", otherwise = "lte" }\n'
+
+
+def test_the_product_of_levels_and_seeds() -> None:
+    found = grid()
+    assert [(job.at["arm"], job.at["mode"], job.seed) for job in found.jobs] == [
+        *(("weak", "classic", seed) for seed in (1, 2, 3)),
+        *(("weak", "l4s", seed) for seed in (1, 2, 3)),
+    ]
+    job = found.jobs[3]
+    assert job.config["paths"]["up"]["queue_options"] == {"mode": "mahimahi", "gain": 0.25}
+    assert job.config["flows"][0]["ecn"] == "ect1"
+    assert len({job.key for job in found.jobs}) == 6
+
+
+def test_the_base_is_not_touched() -> None:
+    made = experiment()
+    build(made, Choices(select={"arm": ["all"]}), accept)
+    assert made.base()["paths"]["up"]["queue_options"] == {"mode": "mahimahi"}
+
+
+def test_choices_on_the_command_line() -> None:
+    found = grid(Choices(runs=1, select={"arm": ["all"], "mode": ["l4s"]}))
+    assert found.levels == {"arm": ["right", "weak"], "mode": ["l4s"]}
+    assert [job.seed for job in found.jobs] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("select", "message"),
+    [
+        ({"arm": ["rigt"]}, "arm has no level rigt; did you mean right"),
+        ({"arms": ["all"]}, "no parameter arms; did you mean arm"),
+        ({"mode": []}, "no level of mode is chosen"),
+    ],
+)
+def test_a_choice_that_is_not_there(select: dict[str, list[str]], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        grid(Choices(select=select))
+
+
+def test_too_many_runs() -> None:
+    values = ", ".join(map(str, range(1, 60)))
+    text = EXPERIMENT + f'\n[vary]\n"flows.video.fps" = [{values}]\n'
+    with pytest.raises(ConfigError, match="1180000 runs; an experiment has at most 100000"):
+        grid(Choices(runs=10_000), text)
+
+
+def test_a_configuration_that_cannot_be_run_is_named_by_its_levels() -> None:
+    def refuse(kind: Kind, config: dict[str, Any]) -> None:
+        if config["flows"][0]["ecn"] == "ect1":
+            raise ConfigError("flows.0.ecn: not today")
+
+    with pytest.raises(ConfigError, match=r"small, arm weak, mode l4s: flows\.0\.ecn: not today"):
+        build(experiment(), Choices(), refuse)
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ("paths.upp.delay", "there is no path upp; there are up"),
+        ("flows.audio.fps", "nothing there is named audio"),
+        ("flows.video", "video is a table, not a value"),
+        ("name.x", "name is a value, not a table"),
+    ],
+)
+def test_a_key_the_scenario_has_no_place_for(key: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        set_key(experiment().base(), key, 1)
+
+
+def test_the_key_of_a_run_changes_with_seed_configuration_and_code(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first = run_key("scenario", {"a": {"b": 1, "c": 2}}, 1)
+    assert run_key("scenario", {"a": {"c": 2, "b": 1}}, 1) == first
+    assert len(first) == 20
+    others = {
+        run_key("scenario", {"a": {"b": 1, "c": 2}}, 2),
+        run_key("scenario", {"a": {"b": 1, "c": 3}}, 1),
+        run_key("scenario", {"a": {"b": 1, "c": 2}}, 1, live=True),
+        run_key("trace", {"a": {"b": 1, "c": 2}}, 1),
+    }
+    monkeypatch.setattr(identity, "code_digest", lambda: "another version")
+    others.add(run_key("scenario", {"a": {"b": 1, "c": 2}}, 1))
+    assert len(others | {first}) == 6
+
+
+def test_a_trace_counts_by_its_content_not_by_its_place(tmp_path: Path) -> None:
+    for folder, text in (("one", "1\n"), ("two", "1\n"), ("three", "1\n2\n")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "t.up").write_text(text, encoding="ascii")
+    configs = [
+        {"paths": {"up": {"capacity": str(tmp_path / name / "t.up")}}}
+        for name in ("one", "two", "three")
+    ]
+    keys = [run_key("scenario", config, 1) for config in configs]
+    assert keys[0] == keys[1] != keys[2]
+    # SHA-256 of "1\n".
+    digest = "4355a46b19d348dc2f57c046f8ef63d4538ebb936000f3c9ee954a27460dd865"
+    assert portable(configs[0]) == {"paths": {"up": {"capacity": f"t.up sha256:{digest}"}}}
+
+
+@pytest.mark.parametrize("capacity", ["12Mbps", "unlimited", "lte"])
+def test_what_is_no_file_stays_as_it_is(capacity: str) -> None:
+    config = {"flows": [{"source": "medium"}], "paths": {"up": {"capacity": capacity}}}
+    assert portable(config) == config
+
+
+def test_a_missing_trace_or_source_is_named() -> None:
+    with pytest.raises(ConfigError, match=r"gone\.up: cannot be read: No such file"):
+        run_key("scenario", {"capacity": "gone.up"}, 1)
+    with pytest.raises(ConfigError, match=r"film\.mp4: cannot be read"):
+        run_key("scenario", {"source": "film.mp4"}, 1)
+
+
+def test_a_trace_given_by_hand_brings_its_counterpart(tmp_path: Path) -> None:
+    for name in ("b.up", "b.down"):
+        (tmp_path / name).write_text("1\n", encoding="ascii")
+    text = TRACED.replace("[scenario.paths.up]", "[scenario.paths.down]\n[scenario.paths.up]")
+    text += 'down = { file = "a.down", otherwise = "unlimited" }\n'
+    found = grid(Choices(trace=tmp_path / "b.up"), text)
+    assert found.traces == {"up": str(tmp_path / "b.up"), "down": str(tmp_path / "b.down")}
+    assert found.jobs[0].config["paths"]["down"]["capacity"] == str(tmp_path / "b.down")
+    (tmp_path / "b.down").unlink()
+    assert grid(Choices(trace=tmp_path / "b.up"), text).traces["down"] == "unlimited"
+
+
+def test_a_trace_given_by_hand_must_be_one(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"cannot read trace .*no\.up: No such file"):
+        grid(Choices(trace=tmp_path / "no.up"), TRACED)
+    (tmp_path / "bad.up").write_text("5\n3\n", encoding="ascii")
+    with pytest.raises(ConfigError, match=r"bad\.up:2: 3 ms is before the 5 ms above"):
+        grid(Choices(trace=tmp_path / "bad.up"), TRACED)
+    with pytest.raises(ConfigError, match="small has no link to put the trace"):
+        grid(Choices(trace=tmp_path / "bad.up"))
+
+
+def test_traces_are_looked_for_in_the_folder_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STREAMD_TRACES", str(tmp_path))
+    assert grid(text=TRACED).traces == {"up": "lte"}
+    (tmp_path / "a.up").write_text("1\n", encoding="ascii")
+    assert grid(text=TRACED).traces == {"up": str(tmp_path / "a.up")}
