@@ -196,4 +196,5 @@ def _extra(gap_ms: int) -> float:
 def _typical_per_ms() -> float:
     """Opportunities per ms if gaps and bursts were as in the tables."""
     pairs = list(zip(_GAPS_MS, _GAP_WEIGHTS, strict=True))
-    return sum((1 + _extra(g)) * w for g, w in pairs) / sum(g * w for g, w in pairs)
+    packets = math.fsum((1 + _extra(g)) * w for g, w in pairs)
+    return packets / math.fsum(g * w for g, w in pairs)

@@ -9,6 +9,7 @@ Differences from the reference: the skew is that of the history; there it adds
 up for ever, so that one burst long ago decides.
 """
 
+from streamd.cc.filters import total
 from streamd.cc.scream import constants as c
 from streamd.cc.scream.state import Connection
 
@@ -24,9 +25,9 @@ def update_target(conn: Connection) -> None:
     if len(history) > _LONG:
         del history[0]
     recent = history[-_SHORT:]
-    mean = sum(recent) / len(recent)
-    variance = sum((x - mean) ** 2 for x in history) / len(history)
-    skew = sum((x - mean) ** 3 for x in history) / len(history)
+    mean = total(recent) / len(recent)
+    variance = total((x - mean) ** 2 for x in history) / len(history)
+    skew = total((x - mean) ** 3 for x in history) / len(history)
     high = least * (mean + variance**0.5)
     target = conn.qd_target
     if conn.loss_event_rate > 0.002 and mean > 0.5 and variance < 0.2:

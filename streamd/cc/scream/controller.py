@@ -29,6 +29,7 @@ from streamd.cc.api import (
     RateDecision,
     SentPacket,
 )
+from streamd.cc.filters import total
 from streamd.cc.scream import constants as c
 from streamd.cc.scream import events, frames, pacing, rate, streams, window
 from streamd.cc.scream.config import ScreamConfig
@@ -76,7 +77,7 @@ class ScreamController(Controller):
         self._only = stream if len(self._order) == 1 else None
         conn.total_max_bps += stream.max_bps
         if not conn.config.initial_window and not conn.largest:
-            conn.ref_wnd = int(sum(s.target_bps for s in self._order) * 0.1 / 8)
+            conn.ref_wnd = int(total(s.target_bps for s in self._order) * 0.1 / 8)
 
     def on_media_packet(self, ssrc: int, size: int, marker: bool, *, now: float) -> None:
         if now != self._now:

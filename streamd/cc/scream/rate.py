@@ -11,6 +11,7 @@ Differences from the reference: none.
 
 from collections.abc import Sequence
 
+from streamd.cc.filters import total
 from streamd.cc.scream import constants as c
 from streamd.cc.scream.delay import reset_base
 from streamd.cc.scream.state import Connection, Stream
@@ -27,7 +28,7 @@ def allocate(conn: Connection, streams: Sequence[Stream], mss_ratio: float) -> N
     for stream in takers:
         stream.rate_share = 0.0
     while takers and left > 1:
-        weight = sum(s.priority for s in takers)
+        weight = total(s.priority for s in takers)
         if weight <= 0.01:
             break
         unused = 0.0
@@ -73,8 +74,8 @@ def tick_rates(conn: Connection, streams: Sequence[Stream], t: int) -> None:
     conn.last_rate = t
     for stream in streams:
         _tick_stream(conn, stream, t)
-    conn.total_acked_bps = sum(s.acked_bps for s in streams)
-    conn.total_rtp_bps = sum(s.rtp_avg_bps for s in streams)
+    conn.total_acked_bps = total(s.acked_bps for s in streams)
+    conn.total_rtp_bps = total(s.rtp_avg_bps for s in streams)
 
 
 def _tick_stream(conn: Connection, stream: Stream, t: int) -> None:
@@ -88,7 +89,7 @@ def _tick_stream(conn: Connection, stream: Stream, t: int) -> None:
         stream.tx_avg_bps = old * stream.tx_avg_bps + (1 - old) * sent_bps
         stream.rtp_history[stream.rtp_tick_count % 4] = stream.rtp_bytes * per_second
         stream.rtp_tick_count += 1
-        stream.rtp_avg_bps = sum(stream.rtp_history) / 4
+        stream.rtp_avg_bps = total(stream.rtp_history) / 4
         if stream.lost_bytes:
             stream.loss_epoch = True
         if conn.config.adaptive_target_scale and stream.rtp_tick_count > 4:

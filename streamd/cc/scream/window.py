@@ -15,6 +15,7 @@ issue 75 of the reference).
 
 from collections.abc import Sequence
 
+from streamd.cc.filters import total
 from streamd.cc.scream import constants as c
 from streamd.cc.scream.competing import update_target
 from streamd.cc.scream.delay import jitter_scale
@@ -29,7 +30,7 @@ def update_window(conn: Connection, streams: Sequence[Stream], t: int) -> None:
     conn.qd_min = min(conn.qd_min, conn.queue_delay)
     span = c.POST_CONGESTION_RTTS * conn.s_rtt
     conn.post_scale = min(1.0, max(0.0, (t - conn.last_congestion) / span))
-    total_target = sum(s.target_bps for s in streams)
+    total_target = total(s.target_bps for s in streams)
     update_pacing(conn, streams, total_target)
     if t - conn.last_slow > c.SLOW_INTERVAL:
         conn.last_slow = t
@@ -67,8 +68,8 @@ def _slow_update(conn: Connection, streams: Sequence[Stream], total_target: floa
     if t - conn.started > c.IN_FLIGHT_WARM_UP:
         conn.max_bif_prev = conn.max_bif
         conn.max_bif = 0
-    weight = sum(s.priority for s in streams)
-    conn.rel_frame_high = sum(s.priority * s.rel_frame_high for s in streams) / weight
+    weight = total(s.priority for s in streams)
+    conn.rel_frame_high = total(s.priority * s.rel_frame_high for s in streams) / weight
 
 
 def _trend_scale(conn: Connection, mss_ratio: float) -> float:
