@@ -5,6 +5,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from streamd.config.lines import Parts, key_lines, line_of
 from streamd.errors import ConfigError
@@ -28,8 +29,11 @@ class Setting:
 Layer = dict[Parts, Setting]
 
 
-def file_layer(path: Path) -> Layer:
-    """The settings of a TOML file; ConfigError when it cannot be read or parsed."""
+def read_toml(path: Path) -> tuple[dict[str, Any], dict[Parts, int]]:
+    """The contents of a TOML file and the line of each key.
+
+    ConfigError when it cannot be read or parsed.
+    """
     try:
         with path.open("rb") as file:
             raw = file.read(MAX_FILE_BYTES + 1)
@@ -44,7 +48,12 @@ def file_layer(path: Path) -> Layer:
         raise ConfigError(f"{path}: not UTF-8 text (byte {error.start})") from error
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(_syntax_error(path, str(error))) from error
-    lines = key_lines(text.replace("\r\n", "\n"))
+    return tree, key_lines(text.replace("\r\n", "\n"))
+
+
+def file_layer(path: Path) -> Layer:
+    """The settings of a TOML file; ConfigError when it cannot be read or parsed."""
+    tree, lines = read_toml(path)
     layer: Layer = {}
     for key, value in _flatten(tree):
         line = line_of(lines, key)

@@ -20,8 +20,12 @@ _VALUE_TOKEN = re.compile(
 
 
 def key_lines(text: str) -> dict[Parts, int]:
-    """Line number (from 1) of every table header and key outside inline tables."""
+    """Line number (from 1) of every table header and key outside inline tables.
+
+    An element of an array of tables has its number, from 0, as a part of its key.
+    """
     lines: dict[Parts, int] = {}
+    elements: dict[Parts, int] = {}
     table: Parts = ()
     position = 0
     while position < len(text):
@@ -30,7 +34,13 @@ def key_lines(text: str) -> dict[Parts, int]:
             break
         line = text.count("\n", 0, start) + 1
         if text[start] == "[":
-            table, position = _read_key(text, start + (2 if text[start + 1] == "[" else 1))
+            array = text[start + 1] == "["
+            name, position = _read_key(text, start + (2 if array else 1))
+            table = _numbered(name, elements)
+            if array:
+                lines.setdefault(table, line)
+                elements[table] = elements.get(table, -1) + 1
+                table = (*table, str(elements[table]))
             lines.setdefault(table, line)
             position = _skip_line(text, position)
         else:
@@ -47,6 +57,16 @@ def line_of(lines: dict[Parts, int], key: Parts) -> int | None:
         if found is not None:
             return found
     return None
+
+
+def _numbered(name: Parts, elements: dict[Parts, int]) -> Parts:
+    """The name of a table with the numbers of the array elements it lies in."""
+    table: Parts = ()
+    for number, part in enumerate(name, start=1):
+        table = (*table, part)
+        if number < len(name) and table in elements:
+            table = (*table, str(elements[table]))
+    return table
 
 
 def _skip_blank(text: str, position: int) -> int:

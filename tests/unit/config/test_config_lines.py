@@ -42,7 +42,8 @@ def test_lines_of_a_tricky_file() -> None:
         ("table", "text"): 12,
         ("table", "plain", "dotted"): 16,
         ("array",): 18,
-        ("array", "x"): 19,
+        ("array", "0"): 18,
+        ("array", "0", "x"): 19,
         ("spaced", "name"): 20,
         ("spaced", "name", "date"): 21,
         ("spaced", "name", "last"): 22,
@@ -59,3 +60,20 @@ def test_a_key_inside_an_inline_table_gets_the_line_of_the_key_around_it() -> No
 def test_an_empty_file_has_no_keys() -> None:
     assert key_lines("") == {}
     assert key_lines("\n  # nothing\n") == {}
+
+
+def test_elements_of_an_array_of_tables_have_their_number_in_the_key() -> None:
+    text = "[[flow]]\nx = 1\n[flow.options]\ny = 2\n[[flow]]\nx = 3\n[[flow.part]]\nz = 4\n"
+    tomllib.loads(text)
+    assert key_lines(text) == {
+        ("flow",): 1,
+        ("flow", "0"): 1,
+        ("flow", "0", "x"): 2,
+        ("flow", "0", "options"): 3,
+        ("flow", "0", "options", "y"): 4,
+        ("flow", "1"): 5,
+        ("flow", "1", "x"): 6,
+        ("flow", "1", "part"): 7,
+        ("flow", "1", "part", "0"): 7,
+        ("flow", "1", "part", "0", "z"): 8,
+    }
