@@ -33,16 +33,18 @@ bench: $(STAMP)
 	@$(BIN)/python -m streamd.bench.cpu
 	@$(BIN)/python -m streamd.bench.latency
 	@$(BIN)/python -m streamd.bench.codec
+	@$(BIN)/python -m streamd.bench.sim
 	@$(BIN)/python -m streamd.bench.link --quanta 0.5ms,0.25ms,1ms
 
 # Branch coverage of the core.
 coverage: $(STAMP)
 	@$(BIN)/python -m pytest -q --cov --cov-report=term $(ARGS)
 
-# docs/config.md and docs/metrics.md, from the code.
+# docs/config.md, docs/metrics.md and docs/scenarios.md, from the code.
 docs: $(STAMP)
 	@$(BIN)/python -m streamd.config.reference docs/config.md
 	@$(BIN)/python -m streamd.observability.reference docs/metrics.md
+	@$(BIN)/python -m streamd.sim.reference docs/scenarios.md
 
 # The newest versions the ranges in pyproject.toml allow; no address of an index gets into the file.
 lock: $(STAMP)

@@ -8,6 +8,7 @@ import typer
 
 from streamd.cli.demo import demo
 from streamd.cli.lab import lab_app
+from streamd.cli.sim import sim
 
 DAEMONS = {
     "sender": "Encode and send one stream under congestion control.",
@@ -35,7 +36,7 @@ def build_app(words: Sequence[str]) -> typer.Typer:
     config.add_typer(_show_app(words), name="show")
     for role, summary in DAEMONS.items():
         app.command(role)(_daemon(role, summary, run_daemon, meant=role in words[:1]))
-    for command in (demo, controllers, queues, health, version):
+    for command in (demo, sim, controllers, queues, health, version):
         app.command()(command)
     app.add_typer(config, name="config")
     app.add_typer(lab_app(), name="lab")

@@ -55,6 +55,8 @@ class Chain:
         self.plan = plan
         self._folder = folder
         self.processes: dict[str, DaemonProcess] = {}
+        self.started: dict[str, Record] = {}
+        """The `started` line of each daemon."""
 
     async def start(self) -> None:
         """Start receiver, bottleneck and sender. StartupError names the one that failed."""
@@ -94,4 +96,5 @@ class Chain:
         result = self._folder / f"{self.plan.name}-{role}.json"
         process = DaemonProcess(role, ("--metrics-port", "0", *args), result)
         self.processes[role] = process
-        return await process.start()
+        self.started[role] = started = await process.start()
+        return started

@@ -1,0 +1,1 @@
+"""The deterministic simulator: the same sessions, paths and controllers on a virtual clock."""
