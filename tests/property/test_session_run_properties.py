@@ -1,4 +1,8 @@
-"""A run read as a whole means the same as its packets read one by one."""
+"""A run read as a whole means the same as its packets read one by one.
+
+Here packets are missing, doubled or moved within the runs. The receiver's properties
+compare runs without gaps, with changed bits, other senders and ECN marks.
+"""
 
 import random
 

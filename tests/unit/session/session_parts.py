@@ -16,6 +16,8 @@ SSRC = 0x1234ABCD
 SENDER = ("192.0.2.1", 5000)
 RECEIVER = ("192.0.2.2", 6000)
 STRANGER = ("198.51.100.9", 7000)
+OFFSET = 1_700_000_000.0
+"""Unix time at the zero of the sessions' clock."""
 
 
 def packet(seq: int, *, size: int = 1200, rtp_time: int = 0, marker: bool = False) -> MediaPacket:
