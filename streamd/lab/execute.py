@@ -1,19 +1,24 @@
 """One run, in whatever process it lands: a simulation, or one of the two probes."""
 
-import importlib
 import platform
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from pydantic import ValidationError
 
 from streamd.clock import MonotonicClock
+from streamd.config.capacity import load_capacity
 from streamd.config.sections import problem_text
-from streamd.errors import ConfigError, StartupError
+from streamd.config.units import Capacity
+from streamd.errors import ConfigError
 from streamd.lab.experiment import Kind
 from streamd.lab.grid import Job
+from streamd.sim import live
+from streamd.sim.model import Scenario
+from streamd.sim.world import simulate
 
 Tables = dict[str, dict[str, Any]]
 
@@ -70,9 +75,11 @@ def check(kind: Kind, config: dict[str, Any]) -> None:
     """ConfigError for a configuration that no run could be made of."""
     if kind == "scenario":
         try:
-            _simulator("scenario").Scenario.model_validate(config)
+            scenario = Scenario.model_validate(config)
         except ValidationError as error:
             raise ConfigError("; ".join(_problems(error))) from None
+        for path in scenario.paths.values():
+            _read(path.capacity)
         return
     from streamd.lab import probes
 
@@ -83,31 +90,28 @@ def check(kind: Kind, config: dict[str, Any]) -> None:
         raise ConfigError(f"[probe] has the keys {', '.join(known)}, not {', '.join(config)}")
 
 
+@lru_cache
+def _read(capacity: Capacity) -> None:
+    """A trace that is missing or malformed is found before anything runs; once is enough."""
+    load_capacity(capacity)
+
+
 def check_live(kind: Kind, config: dict[str, Any]) -> None:
     """ConfigError for a configuration that cannot be run as real processes."""
     check(kind, config)
     if kind != "scenario":
         raise ConfigError(f"an experiment of kind {kind} has nothing to run live")
-    scenario = _simulator("scenario").Scenario.model_validate(config)
-    _simulator("live").chain_plan(scenario, seed=1)
+    live.chain_plan(Scenario.model_validate(config), seed=1)
 
 
 def _simulate(job: Job) -> Output:
-    scenario = _simulator("scenario").Scenario.model_validate(job.config)
-    result = _simulator("world").simulate(scenario, seed=job.seed)
+    result = simulate(Scenario.model_validate(job.config), seed=job.seed)
     return Output(result.summary, result.tables())
 
 
 def _live(job: Job) -> Output:
-    result = _simulator("live").run(job.config, seed=job.seed)
+    result = live.run(job.config, seed=job.seed)
     return Output(result.summary, result.tables())
-
-
-def _simulator(module: str) -> Any:
-    try:
-        return importlib.import_module(f"streamd.sim.{module}")
-    except ModuleNotFoundError:
-        raise StartupError("this version of streamd has no simulator") from None
 
 
 def _problems(error: ValidationError) -> list[str]:

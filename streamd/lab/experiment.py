@@ -41,6 +41,8 @@ class Panel(_Strict):
     """Of the run's table `series`."""
     scale: float = 1.0
     """Factor on every value."""
+    limit: float | None = Field(None, gt=0)
+    """Top of the axis, in the unit shown; without it everything is seen."""
 
 
 class Figure(_Strict):
@@ -165,10 +167,10 @@ def grid_problems(experiment: Experiment) -> Iterator[tuple[Parts, str]]:
             yield ("default", parameter), problem
     if experiment.compare is not None and experiment.compare not in levels:
         yield ("compare",), f"compare: there is no parameter {experiment.compare}"
-    for value in experiment.published:
+    for number, value in enumerate(experiment.published):
         for parameter, level in value.at.items():
             for problem in level_problems(levels, parameter, [level]):
-                yield ("published",), f"published {value.metric}: {problem}"
+                yield ("published", str(number)), f"published {value.metric}: {problem}"
 
 
 def level_problems(
@@ -193,10 +195,13 @@ def _base_problems(experiment: Experiment) -> Iterator[tuple[Parts, str]]:
         yield ("kind",), f"kind {experiment.kind} needs a table [{needed}]"
     if getattr(experiment, other):
         yield (other,), f"kind {experiment.kind} has no use for [{other}]"
-    for figure in experiment.figures:
+    for number, figure in enumerate(experiment.figures):
         part = "metrics" if figure.kind == "boxes" else "panels"
         if not getattr(figure, part):
-            yield ("figures",), f"figure {figure.name} of kind {figure.kind} needs {part}"
+            yield (
+                ("figures", str(number)),
+                f"figure {figure.name} of kind {figure.kind} needs {part}",
+            )
 
 
 def _clashes(levels: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Iterator[tuple[Parts, str]]:
@@ -237,7 +242,6 @@ def _model_problems(error: ValidationError, name: str, lines: dict[Parts, int]) 
 
 
 def _at(lines: dict[Parts, int], key: Parts) -> str:
-    key = tuple(part for part in key if not part.isdigit())
     # `[a.b]` alone gives `a` no line of its own: its first part is the place.
     inside = (number for known, number in lines.items() if known[: len(key)] == key)
     line = min(inside, default=None) or line_of(lines, key)

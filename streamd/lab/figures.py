@@ -15,6 +15,7 @@ from streamd.lab.metrics import heading, shown
 from streamd.lab.store import Store
 
 COLORS = ("#c1666b", "#2a7f9e", "#7a9e2a", "#8e5ea2", "#d4a017", "#555555")
+_GROUND = "#bbbbbb"
 _STYLE = {
     "svg.hashsalt": "streamd",
     "font.size": 9,
@@ -90,8 +91,14 @@ def _box_axes(axes: Any, results: Results, metric: str) -> None:
         position += 1
     axes.set_xticks(ticks, names, rotation=0 if len(ticks) <= 3 else 30, ha="center")
     axes.set_xlim(0.3, max(position, 1) - 0.2)
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(0, _top(axes))
     axes.set_title(heading(metric), fontsize=9)
+
+
+def _top(axes: Any) -> float:
+    """Room above the highest thing drawn, also where everything is 0."""
+    highest = float(axes.dataLim.y1)
+    return 1.1 * highest if 0 < highest < float("inf") else 1.0
 
 
 def _box(axes: Any, position: int, values: Sequence[float], color: str) -> None:
@@ -149,15 +156,18 @@ def _of_flow(table: Any, number: int) -> Any:
 
 def _panel(axes: Any, table: Any, panel: Panel, title: str) -> None:
     times = table[_TIME].to_list()
+    several = len(panel.columns) > 1
     for index, name in enumerate(panel.columns):
         if name not in table.columns:
             continue
         values = [None if v is None else v * panel.scale for v in table[name].to_list()]
         held = [float("nan") if v is None else v for v in values]
         label = name.rpartition("_")[0] or name
-        axes.plot(times, held, lw=0.9, color=COLORS[(index + 1) % len(COLORS)], label=label)
-    if len(panel.columns) > 1:
+        # The first of several is the ground the others stand on, such as the link's capacity.
+        color = _GROUND if several and not index else COLORS[(index + 1) % len(COLORS)]
+        axes.plot(times, held, lw=0.9, color=color, label=label)
+    if several:
         axes.legend(fontsize=7, frameon=False, loc="upper right")
     axes.set_ylabel(panel.label)
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(0, panel.limit if panel.limit else _top(axes))
     axes.set_title(title, fontsize=9)

@@ -60,7 +60,11 @@ def test_levels_of_a_parameter_and_of_varied_keys() -> None:
             '"paths.up.queue_options.gain" = 2',
             r"small\.toml:\d+: arm and mode both set paths\.up\.queue_options\.gain",
         ),
-        ('at = { mode = "l4s" }', 'at = { mode = "l5s" }', r"tx_bps: mode has no level l5s"),
+        (
+            'at = { mode = "l4s" }',
+            'at = { mode = "l5s" }',
+            r"small\.toml:39: published tx_bps: mode has no level l5s",
+        ),
         (
             'kind = "boxes"\nmetrics = ["tx_bps"]',
             'kind = "boxes"',

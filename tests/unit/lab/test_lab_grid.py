@@ -8,10 +8,29 @@ from lab_fakes import EXPERIMENT, accept, experiment, grid
 
 from streamd.errors import ConfigError
 from streamd.lab import identity
+from streamd.lab.execute import check
 from streamd.lab.experiment import Kind
 from streamd.lab.grid import Choices, build, set_key
 from streamd.lab.identity import portable, run_key
 
+SCENARIO = """\
+name = "one"
+title = "One cell of a real scenario"
+metrics = ["tx_bps"]
+
+[scenario]
+name = "one"
+duration = "2s"
+
+[scenario.paths.up]
+capacity = "12Mbps"
+delay = "5ms"
+
+[[scenario.flows]]
+name = "video"
+up = "up"
+down = "up"
+"""
 TRACED = EXPERIMENT + '\n[traces]\nup = { file = "a.up", otherwise = "lte" }\n'
 
 
@@ -156,3 +175,26 @@ def test_traces_are_looked_for_in_the_folder_of_the_environment(
     assert grid(text=TRACED).traces == {"up": "lte"}
     (tmp_path / "a.up").write_text("1\n", encoding="ascii")
     assert grid(text=TRACED).traces == {"up": str(tmp_path / "a.up")}
+
+
+def test_a_bad_trace_of_a_scenario_is_found_before_anything_runs(tmp_path: Path) -> None:
+    (tmp_path / "bad.up").write_text("5\nx\n", encoding="ascii")
+    text = SCENARIO.replace("12Mbps", str(tmp_path / "bad.up"))
+    with pytest.raises(ConfigError, match=r"^one, every run: .*bad\.up:2: 'x' is not a whole"):
+        build(experiment(text), Choices(), check)
+    text = SCENARIO.replace("12Mbps", str(tmp_path / "gone.up"))
+    with pytest.raises(ConfigError, match=r"cannot read trace .*gone\.up"):
+        build(experiment(text), Choices(), check)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('delay = "5ms"', 'dealy = "5ms"', r"paths\.up\.dealy: Extra inputs are not permitted"),
+        ('duration = "2s"', 'duration = "fast"', r"duration: 'fast' is not a duration"),
+        ('down = "up"', 'down = "back"', r"no path 'back'"),
+    ],
+)
+def test_a_scenario_that_is_none_is_one_line(old: str, new: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=rf"^one, every run: .*{message}[^\n]*$"):
+        build(experiment(SCENARIO.replace(old, new)), Choices(), check)
