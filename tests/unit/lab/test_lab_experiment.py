@@ -117,3 +117,14 @@ def test_an_unknown_name_lists_what_there_is() -> None:
 def test_an_experiment_without_scenario_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"x\.toml: kind scenario needs a table \[scenario\]"):
         parse('name = "x"\ntitle = "t"\nmetrics = ["a"]\n', "x.toml", Path())
+
+
+def test_the_example_of_the_manual_is_what_it_says() -> None:
+    manual = Path(__file__).parents[3] / "docs" / "experiments.md"
+    _, _, rest = manual.read_text(encoding="utf-8").partition("```toml\n")
+    found = parse(rest.partition("```")[0], "step.toml", Path())
+    grid = build(found, Choices(), check)
+    # "2 steps x 2 capacities x 3 seeds = 12 runs"
+    assert len(grid.jobs) == 12
+    assert grid.levels == {"step": ["1ms", "5ms"], "paths.up.capacity": ["6Mbps", "24Mbps"]}
+    assert grid.jobs[0].config["paths"]["up"]["capacity"] == "6Mbps"
