@@ -118,6 +118,9 @@ def _problems(error: ValidationError) -> list[str]:
     found = []
     for item in error.errors(include_url=False):
         key = ".".join(str(part) for part in item["loc"])
+        if item["type"] == "extra_forbidden":
+            found.append(f"unknown key {key}")
+            continue
         message = problem_text(ValueError(item["msg"].removeprefix("Value error, ")), item["input"])
         found.append(f"{key}: {message}" if key else message)
     return found

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from streamd.config.lines import Parts, key_lines, line_of
 from streamd.config.sections import suggest
+from streamd.config.units import parse_duration
 from streamd.errors import ConfigError
 
 Kind = Literal["scenario", "trace", "clips"]
@@ -85,6 +86,8 @@ class Experiment(_Strict):
     """Parameter to level to the keys it sets."""
     vary: dict[str, list[Any]] = {}
     """Key to the values it takes."""
+    draw: dict[str, tuple[str, str]] = {}
+    """Key to the least and the greatest duration it takes: each seed has its own in between."""
     default: dict[str, list[str]] = {}
     """Levels taken of a parameter unless more are asked for."""
     compare: str | None = None
@@ -162,6 +165,12 @@ def grid_problems(experiment: Experiment) -> Iterator[tuple[Parts, str]]:
         if not choices:
             yield ("parameters", parameter), f"parameter {parameter} has no levels"
     yield from _clashes(levels)
+    set_by = {key for choices in levels.values() for level in choices.values() for key in level}
+    for key, bounds in experiment.draw.items():
+        if key in set_by:
+            yield ("draw", key), f"{key} is set by a parameter as well"
+        for problem in _bounds_problems(key, bounds):
+            yield ("draw", key), problem
     for parameter, chosen in experiment.default.items():
         for problem in level_problems(levels, parameter, chosen):
             yield ("default", parameter), problem
@@ -202,6 +211,16 @@ def _base_problems(experiment: Experiment) -> Iterator[tuple[Parts, str]]:
                 ("figures", str(number)),
                 f"figure {figure.name} of kind {figure.kind} needs {part}",
             )
+
+
+def _bounds_problems(key: str, bounds: tuple[str, str]) -> Iterator[str]:
+    try:
+        low, high = map(parse_duration, bounds)
+    except ValueError as error:
+        yield f"{key}: {error}"
+        return
+    if not 0 <= low <= high:
+        yield f"{key}: from {bounds[0]} to {bounds[1]} there is nothing to draw"
 
 
 def _clashes(levels: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Iterator[tuple[Parts, str]]:

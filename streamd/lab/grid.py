@@ -3,11 +3,13 @@
 import copy
 import itertools
 import os
+import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from streamd.config.units import parse_duration
 from streamd.errors import ConfigError
 from streamd.lab.experiment import Experiment, Kind, level_problems
 from streamd.lab.identity import run_key
@@ -73,8 +75,7 @@ def build(experiment: Experiment, choices: Choices, check: Check) -> Grid:
     for cell in cells:
         config = configure(experiment, cell, traces)
         try:
-            check(experiment.kind, config)
-            jobs.extend(_jobs(experiment.kind, config, cell, seeds, live=choices.live))
+            jobs.extend(_jobs(experiment, config, cell, seeds, check=check, live=choices.live))
         except ConfigError as error:
             where = ", ".join(f"{name} {level}" for name, level in cell.items()) or "every run"
             raise ConfigError(f"{experiment.name}, {where}: {error}") from None
@@ -82,10 +83,36 @@ def build(experiment: Experiment, choices: Choices, check: Check) -> Grid:
 
 
 def _jobs(
-    kind: Kind, config: dict[str, Any], cell: dict[str, str], seeds: list[int], *, live: bool
+    experiment: Experiment,
+    config: dict[str, Any],
+    cell: dict[str, str],
+    seeds: list[int],
+    *,
+    check: Check,
+    live: bool,
 ) -> list[Job]:
-    keys = [run_key(kind, config, seed, live=live) for seed in seeds]
-    return [Job(key, kind, config, seed, cell, live) for key, seed in zip(keys, seeds, strict=True)]
+    """The runs of a cell. Live ones draw nothing: real processes start when they do."""
+    kind, draws = experiment.kind, {} if live else experiment.draw
+    jobs = []
+    for seed in seeds:
+        own = drawn(config, draws, seed) if draws else config
+        if draws or seed == seeds[0]:
+            check(kind, own)
+        jobs.append(Job(run_key(kind, own, seed, live=live), kind, own, seed, cell, live))
+    return jobs
+
+
+def drawn(
+    config: dict[str, Any], draws: Mapping[str, tuple[str, str]], seed: int
+) -> dict[str, Any]:
+    """The configuration with every key of `[draw]` set to this seed's own duration."""
+    config = copy.deepcopy(config)
+    for key, bounds in draws.items():
+        low, high = map(parse_duration, bounds)
+        value = random.Random(f"{seed}:{key}").uniform(low, high)
+        # Microseconds, so that the text is short and the same everywhere.
+        set_key(config, key, f"{round(value * 1e6)}us")
+    return config
 
 
 def chosen_levels(

@@ -74,7 +74,9 @@ def number(metric: str, value: float | None, *, unit: bool = False, sign: bool =
     if value is None:
         return MISSING
     how = shown(metric)
-    text = f"{value * how.factor:{'+' if sign else ''}.{how.digits}f}"
+    # Adding 0 after rounding makes a plain zero of a negative one.
+    shortened = round(value * how.factor, how.digits) + 0.0
+    text = f"{shortened:{'+' if sign else ''}.{how.digits}f}"
     return f"{text} {how.unit}".rstrip() if unit else text
 
 

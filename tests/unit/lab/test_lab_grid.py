@@ -190,7 +190,7 @@ def test_a_bad_trace_of_a_scenario_is_found_before_anything_runs(tmp_path: Path)
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('delay = "5ms"', 'dealy = "5ms"', r"paths\.up\.dealy: Extra inputs are not permitted"),
+        ('delay = "5ms"', 'dealy = "5ms"', r"unknown key paths\.up\.dealy"),
         ('duration = "2s"', 'duration = "fast"', r"duration: 'fast' is not a duration"),
         ('down = "up"', 'down = "back"', r"no path 'back'"),
     ],
@@ -198,3 +198,30 @@ def test_a_bad_trace_of_a_scenario_is_found_before_anything_runs(tmp_path: Path)
 def test_a_scenario_that_is_none_is_one_line(old: str, new: str, message: str) -> None:
     with pytest.raises(ConfigError, match=rf"^one, every run: .*{message}[^\n]*$"):
         build(experiment(SCENARIO.replace(old, new)), Choices(), check)
+
+
+DRAWN = EXPERIMENT + '\n[draw]\n"flows.video.start" = ["1s", "2s"]\n'
+
+
+def test_each_seed_draws_its_own_duration_the_same_in_every_cell() -> None:
+    starts = [job.config["flows"][0]["start"] for job in grid(text=DRAWN).jobs]
+    assert starts == ["1146822us", "1134574us", "1512332us"] * 2
+    assert len({job.key for job in grid(text=DRAWN).jobs}) == 6
+
+
+def test_live_runs_draw_nothing() -> None:
+    assert "start" not in grid(Choices(live=True), DRAWN).jobs[0].config["flows"][0]
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        ('"flows.video.start" = ["2s", "1s"]', "from 2s to 1s there is nothing to draw"),
+        ('"flows.video.start" = ["now", "1s"]', "'now' is not a duration"),
+        ('"flows.video.ecn" = ["0s", "1s"]', "flows.video.ecn is set by a parameter as well"),
+        ('"flows.video.start" = ["0s"]', "draw.flows.video.start"),
+    ],
+)
+def test_a_draw_that_cannot_be(draw: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=rf"^small\.toml:\d+: .*{message}"):
+        experiment(f"{EXPERIMENT}\n[draw]\n{draw}\n")

@@ -142,6 +142,7 @@ def test_numbers_for_people() -> None:
     assert number("queue_delay_p95_s", None, unit=True) == "n/a"
     assert number("my_own_s", 0.25, unit=True) == "250.0 ms"
     assert number("freeze_count", 2.0, sign=True) == "+2.0"
+    assert number("queue_delay_p95_s", -1e-9, sign=True) == "+0.0"
     assert change(-1.0, 4.0) == "-25.0 %"
     assert change(1.0, 0.0) == "n/a"
     assert value_of({"a": True, "b": "x", "c": 3}, "c") == 3.0
