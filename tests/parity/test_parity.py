@@ -1,10 +1,10 @@
 """Two drivers, one outcome: a scenario as real processes on loopback, and in the simulator.
 
-Figures of live runs scatter with the machine's other work, so three chains run side by
-side and their medians count. A machine that was overloaded says nothing about the simulator:
-a comparison is skipped when, in the median run, one packet in a hundred left the bottleneck
-more than `MAX_LATENESS` after its time by the bottleneck's own record, or when the kernel
-dropped datagrams in any of them.
+Figures of live runs scatter with whatever else the machine does. So three chains run side by
+side, and only those count that kept time: a run in which more than one packet in a hundred left
+the bottleneck over `MAX_LATENESS` after its time, by the bottleneck's own record, or in which the
+kernel dropped datagrams, says how overloaded the machine was and nothing about the simulator.
+Medians of the runs that count are compared; the comparison is skipped where none does.
 """
 
 import asyncio
@@ -19,9 +19,10 @@ from streamd.sim.scenario import Scenario
 from streamd.sim.world import simulate
 
 RUNS = 3
-SECONDS = 20.0
-MAX_LATENESS = 0.0005
-"""A quarter of the tolerance on queue delay (s)."""
+SEEDS = 5
+"""Simulated runs per live run: they cost little, and their median is the steadier."""
+MAX_LATENESS = 0.0003
+"""Seconds, p99; an idle machine stays below 0.2 ms."""
 
 CONSTANT: dict[str, Any] = {
     "capacity": "12Mbps",
@@ -29,27 +30,24 @@ CONSTANT: dict[str, Any] = {
     "queue_options": {"packets": 100},
     "delay": "10ms",
 }
-CASES: dict[str, tuple[dict[str, Any], str]] = {
-    "constant-l4s": (CONSTANT, "ect1"),
-    "constant-classic": (CONSTANT, "notect"),
-    "lte-l4s": ({**CONSTANT, "capacity": "lte"}, "ect1"),
+FAST: dict[str, Any] = {"fps": 50, "min_rate": "1Mbps", "max_rate": "20Mbps"}
+CASES: dict[str, tuple[float, dict[str, Any], dict[str, Any]]] = {
+    "constant-l4s": (10.0, CONSTANT, {"ecn": "ect1", **FAST}),
+    "constant-classic": (10.0, CONSTANT, {"ecn": "notect", **FAST}),
+    "lte-l4s": (30.0, {**CONSTANT, "capacity": "lte"}, {"ecn": "ect1", "fps": 30}),
 }
+"""Seconds, uplink, flow."""
 
 
 def scenario(name: str, *, lead: float = 0.0) -> Scenario:
     """A case; with `lead` the link runs so long (s) before the source starts, as in a live run."""
-    path, ecn = CASES[name]
+    seconds, path, flow = CASES[name]
     return Scenario.model_validate(
         {
             "name": name,
-            "duration": SECONDS + lead,
+            "duration": seconds + lead,
             "paths": {"up": path, "down": {"delay": "10ms"}},
-            "flows": [
-                {
-                    **{"name": "video", "up": "up", "down": "down", "ecn": ecn, "fps": 50},
-                    **{"min_rate": "1Mbps", "max_rate": "20Mbps", "start": lead},
-                }
-            ],
+            "flows": [{"name": "video", "up": "up", "down": "down", "start": lead, **flow}],
         }
     )
 
@@ -60,30 +58,37 @@ async def live_runs(name: str) -> list[LiveResult]:
     )
 
 
+def on_time(results: Sequence[LiveResult]) -> list[LiveResult]:
+    """The runs that count; skips the test where there are none."""
+    good = [result for result in results if not overload(result)]
+    if not good:
+        pytest.skip(f"overloaded: {'; '.join(map(overload, results))}")
+    return good
+
+
+def overload(result: LiveResult) -> str:
+    """Why a run does not count; empty for one that does."""
+    link, end = result.chain.bottleneck, result.chain.receiver
+    late = link["lateness_p99_s"]
+    if late > MAX_LATENESS:
+        return f"the bottleneck was {1000 * late:.2f} ms late (p99)"
+    dropped = link["kernel_drops_count"] + end["kernel_drops_count"]
+    return f"the kernel dropped {dropped} datagrams" if dropped else ""
+
+
 def middle(rows: Sequence[dict[str, Any]], key: str) -> float:
     value: float = median(row[key] for row in rows)
     return value
 
 
-def skip_if_overloaded(results: Sequence[LiveResult]) -> None:
-    links = [result.chain.bottleneck for result in results]
-    late = middle(links, "lateness_p99_s")
-    if late > MAX_LATENESS:
-        pytest.skip(f"overloaded: the bottleneck was {1000 * late:.2f} ms late (p99 of the median)")
-    ends = [result.chain.receiver for result in results]
-    dropped = sum(row["kernel_drops_count"] for row in (*links, *ends))
-    if dropped:
-        pytest.skip(f"overloaded: the kernel dropped {dropped} datagrams")
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_live_and_simulated_agree(name: str) -> None:
-    results = asyncio.run(live_runs(name))
-    skip_if_overloaded(results)
+    results = on_time(asyncio.run(live_runs(name)))
     live = [result.summary["flows"]["video"] for result in results]
     simulated = [
-        simulate(scenario(name, lead=result.lead), seed=seed + 1).summary["flows"]["video"]
-        for seed, result in enumerate(results)
+        simulate(scenario(name, lead=result.lead), seed=seed).summary["flows"]["video"]
+        for result in results
+        for seed in range(SEEDS)
     ]
     for key in ("tx_bps", "rx_bps"):
         assert middle(simulated, key) == pytest.approx(middle(live, key), rel=0.05), key
