@@ -16,12 +16,13 @@ short shows by the sizes; such a run is done again.
 
 import errno
 import fcntl
+import io
 import json
 import os
 import platform
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -165,14 +166,12 @@ class Store:
         partial = parent / f".{key}.part"
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
-        try:
+        with ExitStack() as leftovers:
+            leftovers.callback(shutil.rmtree, partial, ignore_errors=True)
             _write_run(partial, outcome, tables)
             _flush(partial)
             shutil.rmtree(parent / key, ignore_errors=True)
             partial.rename(parent / key)
-        except OSError:
-            shutil.rmtree(partial, ignore_errors=True)
-            raise
 
     @contextmanager
     def _storing(self) -> Iterator[None]:
@@ -199,7 +198,10 @@ def _write_run(folder: Path, outcome: Outcome, tables: Tables) -> None:
         return
     _write(folder / "summary.json", outcome.output.summary)
     for name, columns in tables.items():
-        frame(columns).write_parquet(folder / f"{name}.parquet")
+        # By way of memory: polars reports a full disk as an error of its own.
+        packed = io.BytesIO()
+        frame(columns).write_parquet(packed)
+        (folder / f"{name}.parquet").write_bytes(packed.getbuffer())
     sizes = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
     _write(folder / _DONE, sizes)
 

@@ -124,6 +124,23 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(
     assert sorted(path.name for path in (saved.folder / "runs").iterdir()) == [grid().jobs[0].key]
 
 
+def test_a_disk_that_fills_up_at_a_table(saved: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = Path.write_bytes
+
+    def full(path: Path, data: bytes) -> int:
+        if path.suffix == ".parquet":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(path, data)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with (
+        pytest.raises(StreamdError, match="the disk is full; 1 finished runs are kept"),
+        saved.writing("small"),
+    ):
+        saved.save(attempt(run_fake, grid().jobs[1]))
+    assert [path.name for path in (saved.folder / "runs").iterdir()] == [grid().jobs[0].key]
+
+
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with (
