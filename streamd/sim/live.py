@@ -16,7 +16,7 @@ from typing import Any
 
 from streamd.config.model import SenderConfig
 from streamd.ecn import NOT_ECT
-from streamd.errors import ConfigError
+from streamd.errors import ConfigError, StreamdError
 from streamd.results.joined import LINK_KEYS
 from streamd.results.streams import Summary
 from streamd.sim.model import FlowSpec, PathSpec, Scenario
@@ -61,7 +61,7 @@ async def run_async(scenario: Scenario, *, seed: int) -> LiveResult:
         chain = Chain(plan, Path(folder))
         try:
             await chain.start()
-            await chain.processes["sender"].wait(scenario.duration + PATIENCE)
+            await _ended(chain, scenario.duration + PATIENCE)
             result = await chain.finish()
         finally:
             await chain.kill()
@@ -76,6 +76,13 @@ async def run_async(scenario: Scenario, *, seed: int) -> LiveResult:
         "paths": {flow.up: {"capacity": str(scenario.paths[flow.up].capacity), **link}},
     }
     return LiveResult(summary, result, _lead(chain))
+
+
+async def _ended(chain: Chain, within: float) -> None:
+    try:
+        await chain.processes["sender"].wait(within)
+    except TimeoutError:
+        raise StreamdError(f"{chain.plan.name}: the sender did not end in {within:g} s") from None
 
 
 def chain_plan(scenario: Scenario, *, seed: int) -> ChainPlan:

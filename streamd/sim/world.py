@@ -12,6 +12,7 @@ from functools import partial
 from streamd.clock import Clock, MonotonicClock
 from streamd.config.capacity import load_capacity
 from streamd.datagram import Address
+from streamd.errors import StreamdError
 from streamd.link.path import PathConfig, build_path
 from streamd.link.record import PacketRecord
 from streamd.media.factory import open_decoder, open_encoder, open_source
@@ -106,8 +107,12 @@ class World:
             for number, (name, spec) in enumerate(scenario.paths.items())
         }
         self._flows: list[Flow] = []
-        for number, spec in enumerate(scenario.flows):
-            self._flows.append(self._flow(number, spec))
+        try:
+            for number, spec in enumerate(scenario.flows):
+                self._flows.append(self._flow(number, spec))
+        except StreamdError:
+            self.close()
+            raise
         self._running = len(self._flows)
 
     def run(self) -> None:

@@ -1,6 +1,6 @@
 """The windowed minimum: two slots, and an old minimum leaves."""
 
-from streamd.cc.filters import WindowedMin
+from streamd.cc.filters import WindowedMin, total
 
 
 def test_no_value_before_the_first_update() -> None:
@@ -49,3 +49,10 @@ def test_negative_values_are_values() -> None:
     window.update(-3.0, 0.0)
     window.update(-4.0, 1.0)
     assert window.value == -4.0
+
+
+def test_a_total_is_added_from_the_first_to_the_last() -> None:
+    # a compensated sum would say 1.0, as the built-in one does from Python 3.12 on
+    assert total([1e16, 1.0, -1e16]) == 0.0
+    assert total([0.1] * 10) == 0.9999999999999999
+    assert total([]) == 0.0

@@ -68,3 +68,18 @@ def test_sojourn_is_of_media_that_reached_the_link_in_the_window() -> None:
     assert record.sojourns(media_only=False) == pytest.approx([0.010, 0.020, 0.040, 0.080])
     assert record.sojourn_percentiles([0.5, 0.95]) == pytest.approx([0.020, 0.038])
     assert record.sojourn_percentiles([0.5], since=9.0) == [None]
+
+
+def test_the_rate_is_of_media_that_left_the_link_from_a_time_on() -> None:
+    record = PacketRecord(is_media)
+    assert record.first_arrival is None
+    assert record.delivered_bps(since=0.0) is None
+    delivered(record, 1.5, 1.75, 1.75)
+    delivered(record, 1.0, 2.0, 2.5)
+    delivered(record, 2.0, 3.0, 4.0)
+    delivered(record, 2.0, 3.0, 5.0, data=b"rtcp")
+    record.on_drop(Packet(b"m", 1240, 1, 3.5), "limit_packets", 6.0)
+    assert record.first_arrival == 1.0
+    # two packets of 1240 bytes in the two seconds up to the last departure of media
+    assert record.delivered_bps(since=2.0) == 9920.0
+    assert record.delivered_bps(since=4.0) is None
