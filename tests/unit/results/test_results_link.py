@@ -1,6 +1,5 @@
 """Result keys of a link, and what makes a joined row doubtful."""
 
-import random
 from typing import Any
 
 import pytest
