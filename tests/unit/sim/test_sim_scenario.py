@@ -72,8 +72,9 @@ def test_a_file_is_read_in_base_units(tmp_path: Path) -> None:
     assert (other.start, other.stop) == (5.0, 20.0)
 
 
-def test_a_scenario_survives_being_written_as_json() -> None:
-    original = scenario(size="640x360", keyframe_on="loss")
+@pytest.mark.parametrize("encode_time", ["measured", "5ms", None])
+def test_a_scenario_survives_being_written_as_json(encode_time: str | None) -> None:
+    original = scenario(size="640x360", keyframe_on="loss", encode_time=encode_time)
     again = Scenario.model_validate(original.model_dump(mode="json"))
     assert again == original
     assert Scenario.model_validate_json(original.model_dump_json()) == original
