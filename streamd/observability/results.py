@@ -27,11 +27,15 @@ def check_writable(path: Path) -> None:
 def write_json(path: Path, values: Mapping[str, object]) -> None:
     """Write a result file; what is not a number becomes null.
 
-    A reader never sees half a file. StreamdError when it cannot be written.
+    A reader never sees half a file. A link or a device, such as /dev/stdout, is written through
+    and stays what it is. StreamdError when it cannot be written.
     """
     text = json.dumps(plain(values), indent=2) + "\n"
     partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            path.write_text(text, encoding="utf-8")
+            return
         partial.write_text(text, encoding="utf-8")
         partial.replace(path)
     except OSError as error:

@@ -1,6 +1,7 @@
 """Result files."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -36,3 +37,23 @@ def test_a_place_that_cannot_be_written_is_one_clear_error(tmp_path: Path) -> No
     with pytest.raises(StreamdError) as caught:
         write_json(path, {})
     assert str(caught.value) == f"{path}: cannot be written: No such file or directory"
+
+
+def test_a_pipe_is_written_and_stays_a_pipe(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_json(path, {"a": 1})
+        assert os.read(reader, 100) == b'{\n  "a": 1\n}\n'
+    finally:
+        os.close(reader)
+    assert path.is_fifo()
+
+
+def test_a_link_is_written_through(tmp_path: Path) -> None:
+    path, target = tmp_path / "link.json", tmp_path / "target.json"
+    path.symlink_to(target)
+    write_json(path, {"a": 1})
+    assert path.is_symlink()
+    assert json.loads(target.read_text()) == {"a": 1}
