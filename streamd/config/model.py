@@ -172,7 +172,7 @@ class SenderConfig(DaemonConfig):
         1.0, ge=1, le=100, description="Synthetic source: size of a key frame over that of others."
     )
     size_variation: Ratio = Field(
-        0.0, description="Synthetic source: frame sizes vary evenly by up to this share."
+        0.0, description="Synthetic source: standard deviation of frame sizes over their mean."
     )
     cc: dict[str, Any] = Field(
         default_factory=dict, description="Parameters of congestion controllers, by name."
