@@ -8,14 +8,13 @@ are left out. `python -m streamd.bench.cpu`.
 
 import argparse
 import asyncio
-import tempfile
 import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from streamd.bench.direct import Direct, direct
 from streamd.bench.table import machine, print_table
-from streamd.stack.process import DaemonProcess
 
 SETTLE = 2.0
 PAYLOAD = 1188
@@ -62,34 +61,18 @@ def value(page: str, name: str) -> float:
 
 async def run_once(rate: str, seconds: float, *, fps: int = 50) -> CpuRun:
     """Stream at a constant rate for `seconds` after settling."""
-    with tempfile.TemporaryDirectory(prefix="streamd-bench-") as folder:
-        receiver = DaemonProcess(
-            "receiver",
-            ("--listen", "127.0.0.1:0", "--metrics-port", "0"),
-            Path(folder) / "receiver.json",
-        )
-        there = await receiver.start()
-        sender = DaemonProcess(
-            "sender",
-            (
-                *("--peer", there["listen"], "--metrics-port", "0", "--source", "synthetic"),
-                *("--fps", str(fps), "--ecn", "ect1", "--mss", str(PAYLOAD)),
-                *("--min-rate", rate, "--start-rate", rate, "--max-rate", rate),
-            ),
-            Path(folder) / "sender.json",
-        )
-        here = await sender.start()
-        try:
-            await asyncio.sleep(SETTLE)
-            before = await _sample(sender, receiver, here["http"])
-            for _ in range(round(seconds)):
-                await asyncio.sleep(1.0)
-                await asyncio.gather(scrape(here["http"]), scrape(there["http"]))
-            after = await _sample(sender, receiver, here["http"])
-        finally:
-            await sender.stop()
-            await receiver.stop()
-        sent, got = sender.result(), receiver.result()
+    options = (
+        *("--source", "synthetic", "--fps", str(fps), "--ecn", "ect1", "--mss", str(PAYLOAD)),
+        *("--min-rate", rate, "--start-rate", rate, "--max-rate", rate),
+    )
+    async with direct(*options) as pair:
+        await asyncio.sleep(SETTLE)
+        before = await _sample(pair)
+        for _ in range(round(seconds)):
+            await asyncio.sleep(1.0)
+            await asyncio.gather(scrape(pair.sender_http), scrape(pair.receiver_http))
+        after = await _sample(pair)
+    sent, got = pair.results["sender"], pair.results["receiver"]
     gbit = 8 * (after[2] - before[2]) / 1e9
     return CpuRun(
         (after[0] - before[0]) / gbit,
@@ -100,13 +83,11 @@ async def run_once(rate: str, seconds: float, *, fps: int = 50) -> CpuRun:
     )
 
 
-async def _sample(
-    sender: DaemonProcess, receiver: DaemonProcess, url: str
-) -> tuple[float, float, float, float]:
-    page = await scrape(url)
+async def _sample(pair: Direct) -> tuple[float, float, float, float]:
+    page = await scrape(pair.sender_http)
     at = asyncio.get_running_loop().time()
     sent = value(page, "streamd_sender_bytes_total")
-    return cpu_seconds(sender.pid), cpu_seconds(receiver.pid), sent, at
+    return cpu_seconds(pair.sender.pid), cpu_seconds(pair.receiver.pid), sent, at
 
 
 async def main(runs: int, seconds: float) -> None:

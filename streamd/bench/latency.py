@@ -11,34 +11,19 @@ import asyncio
 import tempfile
 from pathlib import Path
 
+from streamd.bench.direct import direct
 from streamd.bench.link import spread
 from streamd.bench.table import machine, print_table
 from streamd.stack.chain import Chain, ChainPlan
-from streamd.stack.process import DaemonProcess, Record
+from streamd.stack.process import Record
 
 
 async def frame_latency(seconds: float, codec: str) -> Record:
     """The receiver's summary of one stream without a bottleneck."""
-    with tempfile.TemporaryDirectory(prefix="streamd-bench-") as folder:
-        receiver = DaemonProcess(
-            "receiver",
-            ("--listen", "127.0.0.1:0", "--metrics-port", "0"),
-            Path(folder) / "receiver.json",
-        )
-        there = await receiver.start()
-        sender = DaemonProcess(
-            "sender",
-            (
-                *("--peer", there["listen"], "--metrics-port", "0", "--source", "medium"),
-                *("--codec", codec, "--ecn", "ect1", "--max-rate", "2Mbps"),
-            ),
-            Path(folder) / "sender.json",
-        )
-        await sender.start()
+    options = ("--source", "medium", "--codec", codec, "--ecn", "ect1", "--max-rate", "2Mbps")
+    async with direct(*options) as pair:
         await asyncio.sleep(seconds)
-        await sender.stop()
-        await receiver.stop()
-        return receiver.result()
+    return pair.results["receiver"]
 
 
 async def lateness(seconds: float) -> Record:
