@@ -32,8 +32,9 @@ from streamd.observability import logs
 from streamd.observability.metrics import LinkCollector, SocketCollector
 from streamd.observability.model import PathView
 from streamd.observability.results import check_writable
+from streamd.qoe.percentile import ratio
 from streamd.results.link import is_media, link_summary, queues_of, recorded_summary
-from streamd.results.streams import Summary, ratio
+from streamd.results.streams import Summary
 
 log = logs.get_logger("streamd.daemon.bottleneck")
 

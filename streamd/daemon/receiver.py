@@ -18,7 +18,8 @@ from streamd.io.udp import UdpNetwork
 from streamd.observability import logs
 from streamd.observability.metrics import ReceiverCollector, SocketCollector
 from streamd.observability.model import ReceiverView
-from streamd.results.streams import Summary, ip_overhead, ratio, receiver_summary
+from streamd.qoe.percentile import ratio
+from streamd.results.streams import Summary, ip_overhead, receiver_summary
 from streamd.session.events import (
     Event,
     FrameReady,

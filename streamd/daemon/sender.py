@@ -23,7 +23,8 @@ from streamd.media.model import FrameSource, VideoEncoder
 from streamd.observability import logs
 from streamd.observability.metrics import SenderCollector, SocketCollector
 from streamd.observability.model import SenderView
-from streamd.results.streams import Summary, ip_overhead, ratio, sender_summary
+from streamd.qoe.percentile import ratio
+from streamd.results.streams import Summary, ip_overhead, sender_summary
 from streamd.session.events import (
     Event,
     PeerChanged,

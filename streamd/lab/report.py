@@ -11,11 +11,11 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from streamd.errors import StreamdError
 from streamd.lab import figures
 from streamd.lab.analyse import CONFIDENCE, Results, analyse, read, warnings
 from streamd.lab.metrics import heading, number, shown
 from streamd.lab.store import Store
+from streamd.observability.results import write_text
 
 PAGE = "report.html"
 
@@ -52,12 +52,7 @@ def write(store: Store) -> tuple[Path, Results, dict[str, Any]]:
     drawn = figures.draw(results, store, store.folder / "figures")
     page = store.folder / PAGE
     text = "".join(_page(results, analysis, drawn, store))
-    partial = page.with_name(f".{PAGE}.part")
-    try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(page)
-    except OSError as error:
-        raise StreamdError(f"{page}: cannot be written: {error.strerror or error}") from None
+    write_text(page, text)
     return page, results, analysis
 
 

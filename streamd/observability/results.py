@@ -30,7 +30,11 @@ def write_json(path: Path, values: Mapping[str, object]) -> None:
     A reader never sees half a file. A link or a device, such as /dev/stdout, is written through
     and stays what it is. StreamdError when it cannot be written.
     """
-    text = json.dumps(plain(values), indent=2) + "\n"
+    write_text(path, json.dumps(plain(values), indent=2) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file whole or not at all, by the rules of `write_json`."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         if path.is_symlink() or (path.exists() and not path.is_file()):

@@ -10,7 +10,8 @@ from typing import TypeVar
 from streamd.link.path import Path
 from streamd.link.queue import QueueCounters
 from streamd.link.record import PacketRecord
-from streamd.results.streams import Summary, ratio
+from streamd.qoe.percentile import ratio
+from streamd.results.streams import Summary
 from streamd.wire.rtp import is_rtcp
 
 T = TypeVar("T")

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from streamd.datagram import Address
 from streamd.peer import ip_udp_bytes
 from streamd.qoe.freeze import FreezeDetector
+from streamd.qoe.percentile import ratio
 from streamd.qoe.samples import Samples
 from streamd.session.sender import SenderSession
 from streamd.session.stats import ReceiverStats, SenderStats
@@ -28,11 +29,6 @@ class NoSocket:
 
     send_dropped = 0
     kernel_drops = 0
-
-
-def ratio(part: float, whole: float) -> float | None:
-    """None where there is nothing to take a share of."""
-    return part / whole if whole else None
 
 
 def ip_overhead(address: Address | None) -> int:

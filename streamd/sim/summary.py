@@ -4,6 +4,7 @@ from typing import Protocol
 
 from streamd.ecn import NOT_ECT
 from streamd.link.record import PacketRecord, percentile
+from streamd.qoe.percentile import ratio
 from streamd.results.joined import join
 from streamd.results.link import link_summary, recorded_summary
 from streamd.results.streams import (
@@ -11,7 +12,6 @@ from streamd.results.streams import (
     Summary,
     percentiles,
     rate_bps,
-    ratio,
     receiver_summary,
     sender_summary,
 )
