@@ -67,6 +67,7 @@ class BottleneckDaemon:
         self._interval = Interval()
         self._before: dict[str, list[int]] = {}
         self._seed = seed
+        self._up_since = 0.0
         self._capacity = {
             "uplink": load_capacity(config.uplink),
             "downlink": load_capacity(config.downlink),
@@ -90,7 +91,7 @@ class BottleneckDaemon:
         self.near = self._network.open_udp(tuple(config.listen), options=options)
         any_port = ("::", 0) if ":" in str(address[0]) else ("0.0.0.0", 0)
         self.far = self._network.open_udp(any_port, options=options)
-        now = self._clock.now()
+        now = self._up_since = self._clock.now()
         self.relay = Relay(
             self._path("uplink", now),
             self._path("downlink", now),
@@ -192,8 +193,9 @@ class BottleneckDaemon:
         up, down = self.relay.uplink_counters, self.relay.downlink_counters
         recorded: Summary = {}
         if record is not None:
-            begin = record.first_arrival or 0.0
-            recorded = recorded_summary(record, since=begin + self._config.warmup)
+            begin = record.first_arrival
+            recorded = recorded_summary(record, since=(begin or 0.0) + self._config.warmup)
+            recorded["first_arrival_s"] = None if begin is None else begin - self._up_since
         return {
             "role": "bottleneck",
             **recorded,

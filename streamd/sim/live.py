@@ -1,16 +1,15 @@
 """The same scenario as real processes: one flow through a sender, a bottleneck and a receiver.
 
 What a chain of daemons cannot do is refused: several flows, a late start, clocks
-that begin elsewhere, different delays of the two directions. Encoding takes what
-it takes, whatever `encode_time` says. Of the warm-up only the bottleneck's figures
-know.
+that begin elsewhere, different delays of the two directions. Encoding and waking up
+take what they take, whatever `encode_time` and `wake_time` say. Of the warm-up only
+the bottleneck's figures know.
 """
 
 import asyncio
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +36,7 @@ class LiveResult:
     chain: ChainResult = field(repr=False)
     """What each daemon wrote."""
     lead: float
-    """How long the link had been running when the sender was ready (s)."""
+    """How long the link had been running when the first packet came (s)."""
 
     def tables(self) -> dict[str, dict[str, Any]]:
         """None: the daemons keep no log of events."""
@@ -75,7 +74,7 @@ async def run_async(scenario: Scenario, *, seed: int) -> LiveResult:
         "flows": {flow.name: row},
         "paths": {flow.up: {"capacity": str(scenario.paths[flow.up].capacity), **link}},
     }
-    return LiveResult(summary, result, _lead(chain))
+    return LiveResult(summary, result, result.bottleneck["first_arrival_s"] or 0.0)
 
 
 async def _ended(chain: Chain, within: float) -> None:
@@ -167,12 +166,3 @@ def _bottleneck(scenario: Scenario, flow: FlowSpec) -> list[str]:
         for key, text in _options(scenario, "queue_options", path.queue_options).items():
             arguments += [f"--queue.{name}.{key}", text]
     return arguments
-
-
-def _lead(chain: Chain) -> float:
-    """From the link's start to the sender's."""
-    stamps = [
-        datetime.fromisoformat(chain.started[role]["timestamp"]).timestamp()
-        for role in ("bottleneck", "sender")
-    ]
-    return max(0.0, stamps[1] - stamps[0])

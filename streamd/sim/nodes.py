@@ -2,7 +2,8 @@
 
 Each does for its session what pump, frame clock and decoder do in a daemon, in
 the same order: input, transmits until None, events until None, then the deadline.
-What differs is that encoding takes a modelled time and everything else none.
+What differs is that encoding takes a modelled time, and everything else none but the
+scenario's `wake_time`.
 """
 
 from collections.abc import Callable
@@ -22,7 +23,7 @@ from streamd.session.events import FrameReady, SessionClosed
 from streamd.session.receiver import ReceiverSession
 from streamd.session.sender import FramePlan, SenderSession
 from streamd.sim.events import EventLog
-from streamd.sim.scheduler import Action, Alarm, Scheduler
+from streamd.sim.scheduler import Action, Agenda, Alarm
 from streamd.wire.rtp import is_rtcp
 
 MAX_FAILURES = 100
@@ -52,7 +53,7 @@ class End:
 class PathNode:
     """One direction of a link and everybody who uses it."""
 
-    def __init__(self, number: int, path: Path, scheduler: Scheduler, log: EventLog) -> None:
+    def __init__(self, number: int, path: Path, scheduler: Agenda, log: EventLog) -> None:
         self.path = path
         self.ends: list[End] = []
         """By the key that packets carry."""
@@ -146,7 +147,7 @@ class SenderNode:
         source: FrameSource,
         encoder: VideoEncoder,
         encode_time: float | None,
-        scheduler: Scheduler,
+        scheduler: Agenda,
         log: EventLog,
         tool: ToolQueueDelay,
         clock: Clock | None,
@@ -340,7 +341,7 @@ class ReceiverNode:
         session: ReceiverSession,
         *,
         decoder: VideoDecoder,
-        scheduler: Scheduler,
+        scheduler: Agenda,
         log: EventLog,
     ) -> None:
         self.session = session

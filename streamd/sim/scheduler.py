@@ -6,19 +6,37 @@ one order of events. Time jumps to the next moment; it never waits.
 A machine whose deadline moves with every call does not clean up after itself:
 its `Alarm` remembers the one moment it wants, and what stands in the heap for an
 earlier wish is passed over.
+
+A program does not run the moment it should: the kernel wakes it, and what it does
+takes its time. `LateAgenda` is the schedule of such a machine.
 """
 
 import heapq
+import random
 from collections.abc import Callable
+from functools import partial
 from math import inf
+from typing import Protocol, TypeVar
 
 from streamd.errors import LocalMisuse
+
+T = TypeVar("T")
 
 MAX_AT_ONCE = 1_000_000
 """Actions at one moment: a machine that keeps asking for the past must not hang the run."""
 
 Action = Callable[[float], None]
 """Called with the present time (s)."""
+
+
+class Agenda(Protocol):
+    """Where a machine asks to be called."""
+
+    def at(self, when: float, action: Action) -> None:
+        """Have `action` called at `when` (s)."""
+
+    def input(self, handle: Callable[[T, float], None]) -> Callable[[T, float], None]:
+        """What takes input for `handle`, with its time."""
 
 
 class Scheduler:
@@ -36,6 +54,10 @@ class Scheduler:
         """Have `action` called at `when` (s), at once if that is past."""
         self._count += 1
         heapq.heappush(self._heap, (when, self._count, action))
+
+    def input(self, handle: Callable[[T, float], None]) -> Callable[[T, float], None]:
+        """`handle` itself: it is called the moment its input comes."""
+        return handle
 
     def stop(self) -> None:
         """Nothing more is to happen."""
@@ -63,12 +85,40 @@ class Scheduler:
         self.steps += steps
 
 
+class LateAgenda:
+    """The agenda of a machine whose every turn comes late, by half to one and a half of `mean`."""
+
+    def __init__(self, scheduler: Scheduler, mean: float, rng: random.Random) -> None:
+        """`mean` in seconds."""
+        self._scheduler = scheduler
+        self._mean = mean
+        self._rng = rng
+        self._input_at = 0.0
+
+    def at(self, when: float, action: Action) -> None:
+        """Have `action` called a little after `when` (s)."""
+        self._scheduler.at(when + self._lateness(), action)
+
+    def input(self, handle: Callable[[T, float], None]) -> Callable[[T, float], None]:
+        """What takes input for `handle`: later than it came, in the order in which it came."""
+        scheduler = self._scheduler
+
+        def take(value: T, now: float) -> None:
+            self._input_at = max(self._input_at, now + self._lateness())
+            scheduler.at(self._input_at, partial(handle, value))
+
+        return take
+
+    def _lateness(self) -> float:
+        return self._mean * self._rng.uniform(0.5, 1.5)
+
+
 class Alarm:
     """One moving deadline."""
 
     __slots__ = ("_action", "_armed", "_due", "_scheduler")
 
-    def __init__(self, scheduler: Scheduler, action: Action) -> None:
+    def __init__(self, scheduler: Agenda, action: Action) -> None:
         self._scheduler = scheduler
         self._action = action
         self._due = inf
