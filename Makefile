@@ -12,13 +12,17 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 SECONDS ?= 30
 ARGS ?=
 
-.PHONY: demo test check bench coverage docs lock
+.PHONY: demo test parity check bench coverage docs lock
 
 demo: $(STAMP)
 	@$(BIN)/python -m streamd demo --seconds $(SECONDS) $(ARGS)
 
 test: $(STAMP)
 	@$(BIN)/python -m pytest $(ARGS)
+
+# Live against simulated, under four minutes; skips what an overloaded machine did not do in time.
+parity: $(STAMP)
+	@STREAMD_PARITY=1 $(BIN)/python -m pytest -rPs -q tests/parity $(ARGS)
 
 check: $(STAMP)
 	@$(BIN)/python -m ruff check --quiet .

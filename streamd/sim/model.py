@@ -245,6 +245,11 @@ class Scenario(Table):
     clock: Seconds = Field(
         0.0, description="What all clocks show at the start: brings wraps of timestamps near."
     )
+    wake_time: Seconds = Field(
+        0.0,
+        description="How late senders and receivers act on a datagram, a deadline or a frame"
+        " tick: half to one and a half of this, at random. Programs on a quiet machine: 0.15 ms.",
+    )
     paths: dict[str, PathSpec] = Field(min_length=1, description="One direction each, by name.")
     flows: tuple[FlowSpec, ...] = Field(min_length=1, description="Senders with their receivers.")
 

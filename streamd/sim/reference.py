@@ -49,7 +49,8 @@ that is wrong is reported at once, with file and line.
 A run: each flow's source starts and stops at its time, or at the end of the scenario; then its
 sender drains for up to two seconds, says BYE, and a quarter of a second later its receiver ends.
 Encoding takes the modelled time, on one thread per flow: a frame that is still being encoded at
-the next tick costs that tick. Everything else takes no time. Flows share a path by naming it.
+the next tick costs that tick. Everything else takes no time, but for `wake_time`. Flows share a
+path by naming it.
 Every random choice draws from a generator of its own, named after the seed and its place: another
 flow or path does not change what the others draw.
 

@@ -27,7 +27,7 @@ from streamd.session.sender import SenderOptions, SenderSession
 from streamd.sim.events import DEFAULT_LIMIT, EventLog
 from streamd.sim.model import FlowSpec, PathSpec, Scenario
 from streamd.sim.nodes import End, PathNode, ReceiverNode, SenderNode
-from streamd.sim.scheduler import Scheduler
+from streamd.sim.scheduler import Agenda, LateAgenda, Scheduler
 from streamd.sim.summary import flow_summary, path_summary
 from streamd.sim.tables import Tables, tables
 
@@ -175,16 +175,25 @@ class World:
         starts = self._begin + spec.start
         here: Address = ("192.0.2.1", 5000 + number)
         there: Address = ("192.0.2.2", 5000 + number)
-        sender = self._sender(number, spec, there, starts)
-        receiver = self._receiver(number, spec, starts)
+        near, far = self._agenda(spec, "sender"), self._agenda(spec, "receiver")
+        sender = self._sender(number, spec, there, starts, near)
+        receiver = self._receiver(number, spec, starts, far)
         up, down = self.paths[spec.up], self.paths[spec.down]
         record = PacketRecord(is_media)
-        end = End(number, here, receiver.receive, record)
+        end = End(number, here, far.input(receiver.receive), record)
         sender.attach(up, end, partial(self._sender_closed, receiver))
-        receiver.attach(down, End(number, there, sender.receive, None))
+        receiver.attach(down, End(number, there, near.input(sender.receive), None))
         return Flow(spec, sender, receiver, up, end, record, Baseline(self._begin))
 
-    def _sender(self, number: int, spec: FlowSpec, peer: Address, now: float) -> SenderNode:
+    def _agenda(self, spec: FlowSpec, machine: str) -> Agenda:
+        late = self._scenario.wake_time
+        if not late:
+            return self._scheduler
+        return LateAgenda(self._scheduler, late, self._rng(spec, f"{machine}-wake"))
+
+    def _sender(
+        self, number: int, spec: FlowSpec, peer: Address, now: float, agenda: Agenda
+    ) -> SenderNode:
         config = spec.sender_config()
         controller_spec, parameters = config.controller_choice()
         controller = controller_spec.build(
@@ -223,7 +232,7 @@ class World:
             source=source,
             encoder=encoder,
             encode_time=spec.modelled_encode_time,
-            scheduler=self._scheduler,
+            scheduler=agenda,
             log=self._log,
             tool=ToolQueueDelay(tick=TICK_2026_03 if profile == "2026-03-04" else TICK, start=now),
             clock=clock,
@@ -239,7 +248,7 @@ class World:
             first_timestamp=timestamp if spec.first_timestamp is None else spec.first_timestamp,
         )
 
-    def _receiver(self, number: int, spec: FlowSpec, now: float) -> ReceiverNode:
+    def _receiver(self, number: int, spec: FlowSpec, now: float, agenda: Agenda) -> ReceiverNode:
         session = ReceiverSession(
             ReceiverOptions(
                 ssrc=self._rng(spec, "receiver").getrandbits(32), freeze_rule=spec.freeze_rule
@@ -248,9 +257,7 @@ class World:
             unix_offset=UNIX_EPOCH - self._begin,
         )
         decoder = open_decoder(spec.effective_codec)
-        return ReceiverNode(
-            number, session, decoder=decoder, scheduler=self._scheduler, log=self._log
-        )
+        return ReceiverNode(number, session, decoder=decoder, scheduler=agenda, log=self._log)
 
     # --- running ------------------------------------------------------------------------------
 

@@ -1,17 +1,22 @@
 """Two drivers, one outcome: a scenario as real processes on loopback, and in the simulator.
 
-Figures of live runs scatter with whatever else the machine does. So three chains run side by
+Figures of live runs scatter with whatever else the machine does. So some chains run side by
 side, and only those count that kept time: a run in which more than one packet in a hundred left
 the bottleneck over `MAX_LATENESS` after its time, by the bottleneck's own record, or in which the
 kernel dropped datagrams, says how overloaded the machine was and nothing about the simulator.
-Medians of the runs that count are compared; the comparison is skipped where none does.
+Medians of the runs that count are compared; the comparison is skipped where fewer than two do.
+
+Figures also scatter by themselves. Both drivers are chaotic: what happens within a tenth of a
+millisecond decides, seconds later, about percents of the rate on the LTE trace. Each live run is
+simulated several times, over the very part of the trace it had, each time with other lateness
+of the programs. The cases are such that the bounds are three times the spread of a single run.
 """
 
 import asyncio
 import os
 from collections.abc import Sequence
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -19,51 +24,78 @@ from streamd.sim.live import LiveResult, run_async
 from streamd.sim.scenario import Scenario
 from streamd.sim.world import simulate
 
-RUNS = 3
-SEEDS = 5
+SEEDS = 4
 """Simulated runs per live run: they cost little, and their median is the steadier."""
+ENOUGH = 2
+"""Live runs that must count."""
 MAX_LATENESS = 0.0003
 """Seconds, p99; an idle machine stays below 0.2 ms."""
+WAKE_TIME = "0.15ms"
+"""What programs here take to act: with it, the round trip on a link with no queue is as live."""
 
-CONSTANT: dict[str, Any] = {
+LINK: dict[str, Any] = {
     "capacity": "12Mbps",
     "queue": "dualpi2",
     "queue_options": {"packets": 100},
     "delay": "10ms",
 }
+FAR: dict[str, Any] = {**LINK, "delay": "25ms"}
 FAST: dict[str, Any] = {"fps": 50, "min_rate": "1Mbps", "max_rate": "20Mbps"}
-CASES: dict[str, tuple[float, dict[str, Any], dict[str, Any]]] = {
-    "constant-l4s": (10.0, CONSTANT, {"ecn": "ect1", **FAST}),
-    "constant-classic": (10.0, CONSTANT, {"ecn": "notect", **FAST}),
-    "lte-l4s": (30.0, {**CONSTANT, "capacity": "lte"}, {"ecn": "ect1", "fps": 30}),
+
+
+COMPARED = (
+    "tx_bps",
+    "rx_bps",
+    "queue_delay_p95_s",
+    "frames_encoded_count",
+    "frames_decoded_count",
+)
+
+
+class Case(NamedTuple):
+    """A scenario, and how often it runs live."""
+
+    runs: int
+    seconds: float
+    link: dict[str, Any]
+    flow: dict[str, Any]
+
+
+CASES = {
+    "constant-l4s": Case(3, 15.0, LINK, {"ecn": "ect1", **FAST}),
+    "constant-classic": Case(3, 12.0, LINK, {"ecn": "notect", **FAST}),
+    # DualPI2 drops from the sixth second on. With 10 ms of delay the sender then keeps up such a
+    # loss that a fourth copy is lost now and then, and frames decoded scatter by 3 % from run to
+    # run; with 25 ms they do not.
+    "constant-classic-loss": Case(3, 40.0, FAR, {"ecn": "notect", **FAST}),
+    "lte-l4s": Case(4, 60.0, {**LINK, "capacity": "lte"}, {"ecn": "ect1", "fps": 30}),
 }
-"""Seconds, uplink, flow."""
 
 
 def scenario(name: str, *, lead: float = 0.0) -> Scenario:
     """A case; with `lead` the link runs so long (s) before the source starts, as in a live run."""
-    seconds, path, flow = CASES[name]
+    case = CASES[name]
     return Scenario.model_validate(
         {
             "name": name,
-            "duration": seconds + lead,
-            "paths": {"up": path, "down": {"delay": "10ms"}},
-            "flows": [{"name": "video", "up": "up", "down": "down", "start": lead, **flow}],
+            "duration": case.seconds + lead,
+            "wake_time": WAKE_TIME,
+            "paths": {"up": case.link, "down": {"delay": case.link["delay"]}},
+            "flows": [{"name": "video", "up": "up", "down": "down", "start": lead, **case.flow}],
         }
     )
 
 
 async def live_runs(name: str) -> list[LiveResult]:
-    return list(
-        await asyncio.gather(*(run_async(scenario(name), seed=seed + 1) for seed in range(RUNS)))
-    )
+    seeds = range(1, CASES[name].runs + 1)
+    return list(await asyncio.gather(*(run_async(scenario(name), seed=seed) for seed in seeds)))
 
 
 def on_time(results: Sequence[LiveResult]) -> list[LiveResult]:
-    """The runs that count; skips the test where there are none."""
+    """The runs that count; skips the test where they are too few."""
     good = [result for result in results if not overload(result)]
-    if not good:
-        pytest.skip(f"overloaded: {'; '.join(map(overload, results))}")
+    if len(good) < ENOUGH:
+        pytest.skip(f"overloaded: {'; '.join(filter(None, map(overload, results)))}")
     return good
 
 
@@ -82,9 +114,18 @@ def middle(rows: Sequence[dict[str, Any]], key: str) -> float:
     return value
 
 
+def report(key: str, live: Sequence[dict[str, Any]], simulated: Sequence[dict[str, Any]]) -> str:
+    """Medians and ranges of both, for whoever looks at the captured output."""
+    parts = []
+    for side, rows in (("live", live), ("simulated", simulated)):
+        values = [row[key] for row in rows]
+        parts.append(f"{side} {median(values):.6g} ({min(values):.6g} to {max(values):.6g})")
+    return f"{key}: {', '.join(parts)}, {len(live)} and {len(simulated)} runs"
+
+
 @pytest.mark.skipif(
     not os.environ.get("STREAMD_PARITY"),
-    reason="live timing decides it, and lte-l4s is not within 5 % every time: set STREAMD_PARITY=1",
+    reason="live timing decides it: set STREAMD_PARITY=1, or make parity",
 )
 @pytest.mark.parametrize("name", CASES)
 def test_live_and_simulated_agree(name: str) -> None:
@@ -92,9 +133,11 @@ def test_live_and_simulated_agree(name: str) -> None:
     live = [result.summary["flows"]["video"] for result in results]
     simulated = [
         simulate(scenario(name, lead=result.lead), seed=seed).summary["flows"]["video"]
-        for result in results
-        for seed in range(SEEDS)
+        for number, result in enumerate(results)
+        for seed in range(SEEDS * number, SEEDS * (number + 1))
     ]
+    for key in COMPARED:
+        print(f"{name} {report(key, live, simulated)}")
     for key in ("tx_bps", "rx_bps"):
         assert middle(simulated, key) == pytest.approx(middle(live, key), rel=0.05), key
     wanted = middle(live, "queue_delay_p95_s")
