@@ -144,6 +144,18 @@ def test_a_measured_encode_time_is_measured() -> None:
     assert 0.0 < row["encode_mean_s"] < 0.02
 
 
+def test_machines_that_wake_late_lengthen_the_round_trip_and_stay_reproducible() -> None:
+    prompt = run(settings(ecn="ect1")).summary["flows"]["video"]
+    data = {**settings(ecn="ect1"), "wake_time": "2ms"}
+    late = run(data)
+    row = late.summary["flows"]["video"]
+    # The sender's lateness; the receiver's is in its report, but for parts of 1/1024 s.
+    assert 0.001 <= row["rtt_p50_s"] - prompt["rtt_p50_s"] <= 0.006
+    assert row["frames_decoded_count"] == row["frames_encoded_count"]
+    assert run(data).summary == late.summary
+    check_accounts(late)
+
+
 def test_warmup_is_left_out_of_rates_and_percentiles_but_not_of_counts() -> None:
     data = {**settings(ecn="ect1", start_rate="1Mbps"), "duration": "10s"}
     whole = run(data).summary
