@@ -8,16 +8,14 @@ against its own dataclass (`streamd.config.load`).
 
 import random
 from collections.abc import Callable, Iterator
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from streamd.cc.api import ControllerSpec, Limits
+from streamd.cc.api import ControllerSpec
 from streamd.cc.fixed import FixedConfig
 from streamd.config.fields import (
-    COMMA_LIST,
     Address,
-    BitsPerSecond,
     Bytes,
     DelaySeconds,
     FilePath,
@@ -26,17 +24,14 @@ from streamd.config.fields import (
     OptionalPort,
     Ratio,
     Seconds,
-    Size2D,
 )
 from streamd.config.plugins import CONTROLLERS, QUEUES
-from streamd.config.units import Capacity, HostPort, format_rate
+from streamd.config.stream import StreamSettings
+from streamd.config.units import Capacity, HostPort
 from streamd.ecn import Ecn, from_name
 from streamd.errors import ConfigError
 from streamd.link.queue import QueueSpec
 from streamd.registry import Registry
-
-DEFAULT_START_BPS = 1_000_000.0
-KeyframeCause = Literal["target", "loss"]
 
 
 class DaemonConfig(BaseModel):
@@ -107,7 +102,7 @@ class DaemonConfig(BaseModel):
         return iter(())
 
 
-class SenderConfig(DaemonConfig):
+class SenderConfig(DaemonConfig, StreamSettings):
     """`streamd sender`."""
 
     plugin_section: ClassVar[str | None] = "cc"
@@ -127,23 +122,6 @@ class SenderConfig(DaemonConfig):
         description="What to stream: a built-in clip, statistical frames, or a file or device.",
     )
     loop: bool = Field(False, description="Start a file again when it ends.")
-    fps: float = Field(30.0, gt=0, le=1000, description="Frames per second.")
-    size: Size2D | None = Field(
-        None, description="Picture size; without it the source's own, 352x288 for built-in clips."
-    )
-    codec: Literal["vp9", "vp8", "h264"] = Field("vp9", description="Video codec.")
-    controller: str = Field("scream", description="Congestion controller by name.")
-    ecn: Literal["notect", "ect0", "ect1"] | None = Field(
-        None, description="Codepoint to send with; without it the first the controller honours."
-    )
-    rate: BitsPerSecond | None = Field(
-        None, description="Fixed media rate instead of a congestion controller."
-    )
-    min_rate: BitsPerSecond = Field(150_000.0, description="Lowest media rate.")
-    start_rate: BitsPerSecond | None = Field(
-        None, description="Media rate at the start; without it 1Mbps, inside min and max rate."
-    )
-    max_rate: BitsPerSecond = Field(100_000_000.0, description="Highest media rate.")
     profile: Literal["default", "bw-tool"] = Field(
         "default", description="Wire format; bw-tool is understood by the SCReAM BW tool."
     )
@@ -151,47 +129,9 @@ class SenderConfig(DaemonConfig):
         "auto",
         description="How num_reports of RFC 8888 feedback is read; auto follows the profile.",
     )
-    mss: Bytes = Field(1200, ge=100, le=8900, description="Largest RTP payload per packet.")
-    pacing_quantum: Seconds = Field(
-        0.0005, ge=0.0001, le=0.02, description="Packets due within this time leave together."
-    )
-    retransmissions: bool = Field(
-        True, description="Send lost packets again, from the front of the queue."
-    )
-    max_retransmissions: int = Field(
-        3, ge=0, le=16, description="How often one packet is sent again at most."
-    )
-    keyframe_on: Annotated[tuple[KeyframeCause, ...], COMMA_LIST, Form("target,loss")] = Field(
-        ("target", "loss"),
-        description="What asks for a key frame: a negative target, a loss epoch.",
-    )
-    keyframe_interval: Seconds = Field(
-        0.1, description="Least time between two key frames that were asked for."
-    )
-    keyframe_factor: float = Field(
-        1.0, ge=1, le=100, description="Synthetic source: size of a key frame over that of others."
-    )
-    size_variation: Ratio = Field(
-        0.0, description="Synthetic source: standard deviation of frame sizes over their mean."
-    )
     cc: dict[str, Any] = Field(
         default_factory=dict, description="Parameters of congestion controllers, by name."
     )
-
-    @model_validator(mode="after")
-    def _rates_in_order(self) -> Self:
-        if self.min_rate > self.max_rate:
-            raise ValueError(
-                f"min_rate ({format_rate(self.min_rate)}) is above"
-                f" max_rate ({format_rate(self.max_rate)})"
-            )
-        start = self.start_rate
-        if start is not None and not self.min_rate <= start <= self.max_rate:
-            raise ValueError(
-                f"start_rate ({format_rate(start)}) is outside min_rate"
-                f" ({format_rate(self.min_rate)}) to max_rate ({format_rate(self.max_rate)})"
-            )
-        return self
 
     def choices(self) -> Iterator[tuple[str, Callable[[], object]]]:
         yield "controller", self.controller_choice
@@ -203,11 +143,6 @@ class SenderConfig(DaemonConfig):
         if self.feedback_count == "auto":
             return self.profile == "bw-tool"
         return self.feedback_count == "minus-one"
-
-    def limits(self) -> Limits:
-        """Bounds of the stream's media rate."""
-        start = self.start_rate or min(max(DEFAULT_START_BPS, self.min_rate), self.max_rate)
-        return Limits(self.min_rate, start, self.max_rate)
 
     def local_address(self, peer: tuple[Any, ...]) -> tuple[str, int]:
         """Where to bind for a resolved peer: `listen`, or any port of the peer's family."""

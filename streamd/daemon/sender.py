@@ -106,19 +106,11 @@ class SenderDaemon:
 
     def _options(self, peer: Address) -> SenderOptions:
         config = self._config
-        return SenderOptions(
-            identity=self._identity(),
-            limits=config.limits(),
-            peer=peer,
+        return config.sender_options(
+            self._identity(),
+            peer,
             bwtool=config.profile == "bw-tool",
             minus_one=config.counts_minus_one(),
-            max_payload=config.mss,
-            retransmissions=config.max_retransmissions if config.retransmissions else 0,
-            keyframe_on_target="target" in config.keyframe_on,
-            keyframe_on_loss="loss" in config.keyframe_on,
-            keyframe_interval=config.keyframe_interval,
-            breaker=config.rate is None,
-            quantum=config.pacing_quantum,
         )
 
     def _identity(self) -> StreamIdentity:

@@ -146,6 +146,14 @@ class SentHistory:
         if len(self._given_up) > MAX_OUTSTANDING:
             self._forget_given_up()
 
+    def give_up_all(self) -> None:
+        """Nobody waits for what is outstanding any more; late reports can still name it."""
+        self._overtaken.clear()
+        self._given_up.update(self._packets)
+        self._packets.clear()
+        while len(self._given_up) > MAX_OUTSTANDING:
+            self._forget_given_up()
+
     def forget(self) -> None:
         """Nobody will acknowledge what is outstanding: it counts as lost."""
         while self._packets:
@@ -153,11 +161,9 @@ class SentHistory:
         while self._given_up:
             self._forget_given_up()
 
-    def oldest_sent_at(self) -> float | None:
-        """When the oldest outstanding packet was last sent; None when nothing is outstanding."""
-        for packet in self._packets.values():
-            return packet.sent_at
-        return None
+    def oldest(self) -> MediaPacket | None:
+        """The outstanding packet with the lowest number; None when nothing is outstanding."""
+        return next(iter(self._packets.values()), None)
 
     def expire(self, now: float) -> None:
         """Forget packets that nobody will acknowledge any more; they count as lost."""

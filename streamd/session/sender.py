@@ -13,7 +13,7 @@ then read `next_timeout`. `close` begins the drain; `SessionClosed` ends it.
 import math
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from streamd.cc.api import Controller, ControllerStats, Limits
 from streamd.cc.pacer import QUANTUM, Pacer
@@ -34,7 +34,7 @@ from streamd.session.events import (
 )
 from streamd.session.feedback_input import FeedbackInput
 from streamd.session.history import SentHistory
-from streamd.session.keyframes import MIN_INTERVAL, KeyframePolicy
+from streamd.session.keyframes import KeyframeOptions, KeyframePolicy
 from streamd.session.packetize import Packetizer, StreamIdentity
 from streamd.session.queue import PacketQueue
 from streamd.session.rtcp import SenderRtcp
@@ -66,9 +66,7 @@ class SenderOptions:
     max_payload: int = 1200
     """Upper bound on RTP payload bytes per packet, whatever the controller recommends."""
     retransmissions: int = 3
-    keyframe_on_target: bool = True
-    keyframe_on_loss: bool = True
-    keyframe_interval: float = MIN_INTERVAL
+    keyframes: KeyframeOptions = field(default_factory=KeyframeOptions)
     breaker: bool = True
     """False for a rate fixed by the user."""
     quantum: float = QUANTUM
@@ -100,11 +98,7 @@ class SenderSession:
         self._pacer = Pacer(quantum=options.quantum)
         self._history = SentHistory(ssrc)
         self._breaker = CircuitBreaker(minimum_bps=options.limits.min_bps, enabled=options.breaker)
-        self._keyframes = KeyframePolicy(
-            on_target=options.keyframe_on_target,
-            on_loss=options.keyframe_on_loss,
-            min_interval=options.keyframe_interval,
-        )
+        self._keyframes = KeyframePolicy(options.keyframes)
         self._peer = PeerLatch(options.peer)
         self._rtcp = SenderRtcp(
             ssrc,
@@ -141,8 +135,16 @@ class SenderSession:
         decision = self._controller.decision(self._ssrc, now=now)
         self._payload = max(1, min(decision.mss_bytes, self._options.max_payload))
         self._ecn = decision.ecn
-        self._keyframes.on_decision(decision.keyframe_wanted, decision.loss_epoch, now)
-        return FramePlan(self._breaker.apply(decision.target_bps), self._keyframes.take(now))
+        target_bps = self._breaker.apply(decision.target_bps)
+        keyframes = self._keyframes
+        keyframes.on_decision(decision.keyframe_wanted, decision.loss_epoch, now)
+        oldest = self._history.oldest()
+        if oldest is not None:
+            keyframes.on_outstanding(oldest.seq, oldest.sent_at, now)
+        answered = keyframes.take(now, target_bps)
+        if "unacked" in answered:
+            self._start_afresh(now)
+        return FramePlan(target_bps, bool(answered))
 
     def handle_frame(self, frame: EncodedFrame | None, *, now: float) -> None:
         """Queue a frame; None: the encoder dropped it. Ignored once the session is closing.
@@ -311,7 +313,7 @@ class SenderSession:
         stats.frame_bytes += len(frame.data)
         if frame.keyframe:
             stats.frames_key += 1
-            self._keyframes.on_keyframe(now)
+            self._keyframes.on_keyframe(len(frame.data), now)
         else:
             stats.frames_delta += 1
 
@@ -363,8 +365,16 @@ class SenderSession:
         self._keyframes.on_receiver_request(-math.inf)
         self._rtcp.poll_soon()
 
+    def _start_afresh(self, now: float) -> None:
+        """Nothing gets through: what was sent and what waits is given up for a key frame."""
+        self._history.give_up_all()
+        self._queue.clear()
+        self._controller.forget_unacked(self._ssrc, now=now)
+        self._blocked = False
+
     def _answered(self) -> None:
         """Packets were acknowledged: the path works."""
+        self._keyframes.on_report()
         self._blocked = False
         if self._silent is not False:
             self._silent = False

@@ -14,21 +14,19 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from streamd.cc.api import ControllerSpec, Limits
+from streamd.cc.api import ControllerSpec
 from streamd.config.fields import (
-    COMMA_LIST,
-    BitsPerSecond,
     Bytes,
     Form,
     LinkCapacity,
     Ratio,
     Seconds,
-    Size2D,
 )
 from streamd.config.layers import Setting
-from streamd.config.model import KeyframeCause, SenderConfig
+from streamd.config.model import SenderConfig
 from streamd.config.plugins import CONTROLLERS, QUEUES
 from streamd.config.sections import SectionProblems, build_options, problem_text
+from streamd.config.stream import StreamSettings
 from streamd.config.units import Capacity, HostPort
 from streamd.ecn import Ecn
 from streamd.errors import ConfigError
@@ -104,7 +102,7 @@ class PathSpec(Table):
         return spec, _options(spec.config_type, "queue_options", self.queue_options)
 
 
-class FlowSpec(Table):
+class FlowSpec(Table, StreamSettings):
     """`[[flows]]`: one sender and its receiver."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9_.-]+$", description="Names the flow in results.")
@@ -114,12 +112,8 @@ class FlowSpec(Table):
     stop: Seconds | None = Field(
         None, description="When it stops; without it at the end of the scenario."
     )
-    controller: str = Field("scream", description="Congestion controller by name.")
     controller_options: dict[str, Any] = Field(
         default_factory=dict, description="Parameters of the congestion controller."
-    )
-    ecn: Literal["notect", "ect0", "ect1"] | None = Field(
-        None, description="Codepoint to send with; without it the first the controller honours."
     )
     source: Annotated[str, Form("low|medium|high|synthetic|FILE")] = Field(
         SYNTHETIC,
@@ -127,46 +121,10 @@ class FlowSpec(Table):
         description="What to stream: statistical frames, a built-in clip, or a file.",
     )
     loop: bool = Field(True, description="Start a file again when it ends.")
-    codec: Literal["vp9", "vp8", "h264"] = Field("vp9", description="Video codec, on one thread.")
     encode_time: Annotated[Seconds | Literal["measured"] | None, Form("DURATION|measured")] = Field(
         None,
         description="How long encoding a frame takes; without it 4 ms for video, nothing for"
         " synthetic frames. `measured` takes the real time, so that no two runs are equal.",
-    )
-    fps: float = Field(30.0, gt=0, le=1000, description="Frames per second.")
-    size: Size2D | None = Field(
-        None, description="Picture size; without it the source's own, 352x288 for built-in clips."
-    )
-    rate: BitsPerSecond | None = Field(
-        None, description="Fixed media rate instead of a congestion controller."
-    )
-    min_rate: BitsPerSecond = Field(150_000.0, description="Lowest media rate.")
-    start_rate: BitsPerSecond | None = Field(
-        None, description="Media rate at the start; without it 1Mbps, inside min and max rate."
-    )
-    max_rate: BitsPerSecond = Field(100_000_000.0, description="Highest media rate.")
-    mss: Bytes = Field(1200, ge=100, le=8900, description="Largest RTP payload per packet.")
-    pacing_quantum: Seconds = Field(
-        0.0005, ge=0.0001, le=0.02, description="Packets due within this time leave together."
-    )
-    retransmissions: bool = Field(
-        True, description="Send lost packets again, from the front of the queue."
-    )
-    max_retransmissions: int = Field(
-        3, ge=0, le=16, description="How often one packet is sent again at most."
-    )
-    keyframe_on: Annotated[tuple[KeyframeCause, ...], COMMA_LIST, Form("target,loss")] = Field(
-        ("target", "loss"),
-        description="What asks for a key frame: a negative target, a loss epoch.",
-    )
-    keyframe_interval: Seconds = Field(
-        0.1, description="Least time between two key frames that were asked for."
-    )
-    keyframe_factor: float = Field(
-        1.0, ge=1, le=100, description="Synthetic source: size of a key frame over that of others."
-    )
-    size_variation: Ratio = Field(
-        0.0, description="Synthetic source: standard deviation of frame sizes over their mean."
     )
     freeze_rule: Literal["webrtc", "formula"] = Field(
         "webrtc", description="Which rule counts freezes; formula is the SCReAM video paper's."
@@ -228,10 +186,6 @@ class FlowSpec(Table):
     def ecn_codepoint(self) -> Ecn:
         """The codepoint of its media."""
         return self.sender_config().ecn_codepoint()
-
-    def limits(self) -> Limits:
-        """Bounds of its media rate."""
-        return self.sender_config().limits()
 
 
 class Scenario(Table):

@@ -23,7 +23,7 @@ from streamd.results.streams import Summary
 from streamd.results.tool import TICK, TICK_2026_03, ToolQueueDelay
 from streamd.session.packetize import PAYLOAD_TYPES, StreamIdentity
 from streamd.session.receiver import ReceiverOptions, ReceiverSession
-from streamd.session.sender import SenderOptions, SenderSession
+from streamd.session.sender import SenderSession
 from streamd.sim.events import DEFAULT_LIMIT, EventLog
 from streamd.sim.model import FlowSpec, PathSpec, Scenario
 from streamd.sim.nodes import End, PathNode, ReceiverNode, SenderNode
@@ -200,18 +200,7 @@ class World:
             parameters, ecn=config.ecn_codepoint(), rng=self._rng(spec, "controller"), now=now
         )
         limits = config.limits()
-        options = SenderOptions(
-            identity=self._identity(spec),
-            limits=limits,
-            peer=peer,
-            max_payload=config.mss,
-            retransmissions=config.max_retransmissions if config.retransmissions else 0,
-            keyframe_on_target="target" in config.keyframe_on,
-            keyframe_on_loss="loss" in config.keyframe_on,
-            keyframe_interval=config.keyframe_interval,
-            breaker=config.rate is None,
-            quantum=config.pacing_quantum,
-        )
+        options = config.sender_options(self._identity(spec), peer)
         source: FrameSource = open_source(spec.source, fps=spec.fps, size=spec.size, loop=spec.loop)
         encoder = open_encoder(
             spec.effective_codec,

@@ -140,7 +140,7 @@ def test_an_outage_of_two_seconds_is_survived() -> None:
     latest = pair.receiver.stats.frame_latency.maximum
     assert latest is not None
     assert latest < 0.06
-    assert pair.sender.stats.keyframe_requests["loss"] == 1
+    assert pair.sender.stats.keyframe_requests["unacked"] >= 1
     silent = pair.told(PeerSilent)
     assert len(silent) == 2
     assert len(pair.told(PeerHeard)) == 4

@@ -1,0 +1,126 @@
+"""Settings of a stream, whoever sends it: a sender daemon or a flow of a scenario."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, Field, model_validator
+
+from streamd.cc.api import Limits
+from streamd.config.fields import (
+    COMMA_LIST,
+    BitsPerSecond,
+    Bytes,
+    Form,
+    Ratio,
+    Seconds,
+    Size2D,
+)
+from streamd.config.units import format_rate
+from streamd.datagram import Address
+from streamd.session.keyframes import Cause, KeyframeOptions
+from streamd.session.packetize import StreamIdentity
+from streamd.session.sender import SenderOptions
+
+DEFAULT_START_BPS = 1_000_000.0
+
+
+class StreamSettings(BaseModel):
+    """Rates, packets, key frames and repair of one stream."""
+
+    fps: float = Field(30.0, gt=0, le=1000, description="Frames per second.")
+    size: Size2D | None = Field(
+        None, description="Picture size; without it the source's own, 352x288 for built-in clips."
+    )
+    codec: Literal["vp9", "vp8", "h264"] = Field("vp9", description="Video codec.")
+    controller: str = Field("scream", description="Congestion controller by name.")
+    ecn: Literal["notect", "ect0", "ect1"] | None = Field(
+        None, description="Codepoint to send with; without it the first the controller honours."
+    )
+    rate: BitsPerSecond | None = Field(
+        None, description="Fixed media rate instead of a congestion controller."
+    )
+    min_rate: BitsPerSecond = Field(150_000.0, description="Lowest media rate.")
+    start_rate: BitsPerSecond | None = Field(
+        None, description="Media rate at the start; without it 1Mbps, inside min and max rate."
+    )
+    max_rate: BitsPerSecond = Field(100_000_000.0, description="Highest media rate.")
+    mss: Bytes = Field(1200, ge=100, le=8900, description="Largest RTP payload per packet.")
+    pacing_quantum: Seconds = Field(
+        0.0005, ge=0.0001, le=0.02, description="Packets due within this time leave together."
+    )
+    retransmissions: bool = Field(
+        True, description="Send lost packets again, from the front of the queue."
+    )
+    max_retransmissions: int = Field(
+        3, ge=0, le=16, description="How often one packet is sent again at most."
+    )
+    keyframe_on: Annotated[tuple[Cause, ...], COMMA_LIST, Form("target,loss,unacked")] = Field(
+        ("target", "loss", "unacked"),
+        description="What asks for a key frame: a negative target, a loss epoch, a packet"
+        " unacknowledged for 1 s. A receiver can always ask.",
+    )
+    keyframe_interval: Seconds = Field(
+        0.1, description="Least time between two key frames that were asked for."
+    )
+    keyframe_limit: int = Field(
+        2, ge=1, le=1000, description="Most key frames per second, in the long run."
+    )
+    keyframe_share: Ratio = Field(
+        0.25, gt=0, description="Part of the rate that key frames may take for long."
+    )
+    keyframe_period: Seconds | None = Field(
+        None, gt=0, description="Also a key frame every so often; without it only on request."
+    )
+    keyframe_factor: float = Field(
+        1.0, ge=1, le=100, description="Synthetic source: size of a key frame over that of others."
+    )
+    size_variation: Ratio = Field(
+        0.0, description="Synthetic source: standard deviation of frame sizes over their mean."
+    )
+
+    @model_validator(mode="after")
+    def _rates_in_order(self) -> Self:
+        if self.min_rate > self.max_rate:
+            raise ValueError(
+                f"min_rate ({format_rate(self.min_rate)}) is above"
+                f" max_rate ({format_rate(self.max_rate)})"
+            )
+        start = self.start_rate
+        if start is not None and not self.min_rate <= start <= self.max_rate:
+            raise ValueError(
+                f"start_rate ({format_rate(start)}) is outside min_rate"
+                f" ({format_rate(self.min_rate)}) to max_rate ({format_rate(self.max_rate)})"
+            )
+        return self
+
+    def limits(self) -> Limits:
+        """Bounds of the stream's media rate."""
+        start = self.start_rate or min(max(DEFAULT_START_BPS, self.min_rate), self.max_rate)
+        return Limits(self.min_rate, start, self.max_rate)
+
+    def sender_options(
+        self,
+        identity: StreamIdentity,
+        peer: Address | None,
+        *,
+        bwtool: bool = False,
+        minus_one: bool = False,
+    ) -> SenderOptions:
+        """What the session is told, whoever drives it."""
+        return SenderOptions(
+            identity=identity,
+            limits=self.limits(),
+            peer=peer,
+            bwtool=bwtool,
+            minus_one=minus_one,
+            max_payload=self.mss,
+            retransmissions=self.max_retransmissions if self.retransmissions else 0,
+            keyframes=KeyframeOptions(
+                causes=frozenset(self.keyframe_on),
+                interval=self.keyframe_interval,
+                per_second=self.keyframe_limit,
+                share=self.keyframe_share,
+                period=self.keyframe_period,
+            ),
+            breaker=self.rate is None,
+            quantum=self.pacing_quantum,
+        )
