@@ -156,7 +156,8 @@ class DualPi2(QueueDiscipline):
             self._next_tick(self._updates + 1)
             if not self.backlog_packets:
                 missed = int((now - self._tick) / self._parameters.tupdate)
-                if missed > _LONG_IDLE:
+                # with p at 0 the step is exact, however short
+                if missed > _LONG_IDLE or (missed > 0 and not self._pi2.p):
                     self._pi2.decay(missed)
                     self._next_tick(self._updates + missed)
 

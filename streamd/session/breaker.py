@@ -45,13 +45,17 @@ class CircuitBreaker:
         """Seconds that packets have been waiting for a report; 0 when none is owed."""
         return 0.0 if self._waiting_since is None else now - self._waiting_since
 
+    def due(self, now: float) -> bool:
+        """Whether `on_timeout` would halve."""
+        return self._enabled and self._waiting_since is not None and now >= self._next_at
+
     def on_timeout(self, rate_bps: float, now: float) -> bool:
         """Halve if due; `rate_bps` is what the controller asks for. True if the limit changed.
 
         At most one step per call: a sender that was suspended does not go through
         all the steps of that time at once, the answers may be waiting to be read.
         """
-        if not self._enabled or self._waiting_since is None or now < self._next_at:
+        if not self.due(now):
             return False
         self._next_at += STEP
         if self._next_at <= now:

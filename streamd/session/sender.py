@@ -388,7 +388,8 @@ class SenderSession:
         self._history.expire(now)
         stats = self.stats
         stats.discarded_packets = self._queue.discarded_packets
-        if self._breaker.on_timeout(self.controller_stats().target_bps, now):
+        breaker = self._breaker
+        if breaker.due(now) and breaker.on_timeout(self.controller_stats().target_bps, now):
             stats.breaker_trips = self._breaker.trips
             self._events.append(RateLimited(self._breaker.limit_bps))
         self._watch_silence(now)
