@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from streamd.cc.api import Controller, ControllerStats, Limits
-from streamd.cc.pacer import QUANTUM, Pacer
+from streamd.cc.pacer import QUANTUM
 from streamd.datagram import Address, Datagram, Transmit
 from streamd.ecn import NOT_ECT
 from streamd.errors import ProtocolViolation, WireError
@@ -35,14 +35,13 @@ from streamd.session.events import (
 from streamd.session.feedback_input import FeedbackInput
 from streamd.session.history import SentHistory
 from streamd.session.keyframes import KeyframeOptions, KeyframePolicy
+from streamd.session.outgoing import Outgoing
 from streamd.session.packetize import Packetizer, StreamIdentity
 from streamd.session.queue import PacketQueue
 from streamd.session.rtcp import SenderRtcp
 from streamd.session.stats import SenderStats, count_reason
 from streamd.wire.bwtool import is_keepalive
 
-MAX_RUN = 48
-"""Packets of one transmit: bounds the time until input is looked at again."""
 HOUSEKEEPING = 0.05
 """Between looks at the slow things: RTCP, silence, circuit breaker, drain (s)."""
 SILENCE = 1.0
@@ -95,7 +94,6 @@ class SenderSession:
         self._controller = controller
         self._queue = PacketQueue()
         self._packetizer = Packetizer(options.identity)
-        self._pacer = Pacer(quantum=options.quantum)
         self._history = SentHistory(ssrc)
         self._breaker = CircuitBreaker(minimum_bps=options.limits.min_bps, enabled=options.breaker)
         self._keyframes = KeyframePolicy(options.keyframes)
@@ -111,6 +109,9 @@ class SenderSession:
         )
         self._events: deque[Event] = deque()
         self.stats = SenderStats(keyframe_requests=self._keyframes.taken)
+        self._outgoing = Outgoing(
+            self._queue, self._history, controller, self.stats, quantum=options.quantum
+        )
         self._input = FeedbackInput(
             self._history,
             self._queue,
@@ -120,7 +121,6 @@ class SenderSession:
         )
         self._payload = options.max_payload
         self._ecn = NOT_ECT
-        self._blocked = False
         self._silent: bool | None = None
         """None: the peer has neither been heard nor missed yet."""
         self._housekeeping_at = now
@@ -233,8 +233,9 @@ class SenderSession:
         control = self._rtcp.poll(self.stats, now)
         if control is not None:
             return Transmit([control], peer, NOT_ECT)
-        segments = self._fill_run(now) if len(self._queue) else None
+        segments = self._outgoing.fill_run(now) if len(self._queue) else None
         if segments:
+            self._breaker.on_sent(now)
             return Transmit(segments, peer, self._ecn)
         if self._closing_at is not None:
             return self._finish(peer, now)
@@ -256,57 +257,13 @@ class SenderSession:
         if self._closed:
             return None
         due = self._housekeeping_at
-        if not self._blocked and len(self._queue) and self._pacer.next_time < due:
-            due = self._pacer.next_time
+        sending = self._outgoing.next_time()
+        if sending is not None and sending < due:
+            due = sending
         controller_due = self._controller.next_timeout()
         return due if controller_due is None or controller_due > due else controller_due
 
     # --- inside -----------------------------------------------------------------------------
-
-    def _fill_run(self, now: float) -> list[bytes]:
-        """Pop packets of equal size while pacing and window allow."""
-        queue, pacer, controller = self._queue, self._pacer, self._controller
-        segments: list[bytes] = []
-        run_size = 0
-        self._blocked = False
-        while len(segments) < MAX_RUN and pacer.ready(now):
-            ssrc = controller.select(now=now)
-            if ssrc is None or not len(queue):
-                self._blocked = ssrc is None
-                break
-            packet = queue.head()
-            size = packet.size
-            if packet.transmissions and not self._history.awaits(packet):
-                # Acknowledged, or forgotten, while its repair waited.
-                queue.pop()
-                continue
-            if segments and size > run_size:
-                break
-            at = controller.may_send(ssrc, size, now=now)
-            if at is None:
-                self._blocked = True
-                break
-            if at > now and pacer.hold(at, now):
-                break
-            queue.pop()
-            if packet.transmissions:
-                self.stats.retransmitted_packets += 1
-                self.stats.retransmitted_bytes += size
-            self._history.on_sent(packet, now)
-            pacer.on_sent(controller.on_packet_sent(packet, now=now), now)
-            segments.append(packet.data)
-            if size < run_size:
-                break
-            run_size = size
-        if segments:
-            self._count_run(segments, now)
-        return segments
-
-    def _count_run(self, segments: list[bytes], now: float) -> None:
-        stats = self.stats
-        stats.packets += len(segments)
-        stats.bytes += len(segments[0]) * (len(segments) - 1) + len(segments[-1])
-        self._breaker.on_sent(now)
 
     def _count_frame(self, frame: EncodedFrame, now: float) -> None:
         stats = self.stats
@@ -321,7 +278,7 @@ class SenderSession:
         """Before a frame is queued: a fresh schedule, or an end to a queue nobody serves."""
         oldest = self._queue.head_time()
         if oldest is None:
-            self._pacer.resume(now)
+            self._outgoing.resume(now)
         elif now - oldest > MAX_QUEUE_AGE:
             self._queue.clear()
             self._keyframes.on_decision(True, False, now)
@@ -370,12 +327,12 @@ class SenderSession:
         self._history.give_up_all()
         self._queue.clear()
         self._controller.forget_unacked(self._ssrc, now=now)
-        self._blocked = False
+        self._outgoing.unblock()
 
     def _answered(self) -> None:
         """Packets were acknowledged: the path works."""
         self._keyframes.on_report()
-        self._blocked = False
+        self._outgoing.unblock()
         if self._silent is not False:
             self._silent = False
             self._events.append(PeerHeard())

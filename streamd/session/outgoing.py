@@ -1,0 +1,88 @@
+"""What may leave now: packets from the queue while pacing and window allow.
+
+One call makes a run: packets of equal size, at most the last one shorter, with one
+ECN codepoint, which the shell can hand to the kernel as one.
+"""
+
+from streamd.cc.api import Controller
+from streamd.cc.pacer import Pacer
+from streamd.session.history import SentHistory
+from streamd.session.queue import PacketQueue
+from streamd.session.stats import SenderStats
+
+MAX_RUN = 48
+"""Packets of one transmit: bounds the time until input is looked at again."""
+
+
+class Outgoing:
+    """Between queue and socket."""
+
+    def __init__(
+        self,
+        queue: PacketQueue,
+        history: SentHistory,
+        controller: Controller,
+        stats: SenderStats,
+        *,
+        quantum: float,
+    ) -> None:
+        """`quantum`: packets due within this time leave together (s)."""
+        self._queue = queue
+        self._history = history
+        self._controller = controller
+        self._stats = stats
+        self._pacer = Pacer(quantum=quantum)
+        self._blocked = False
+
+    def fill_run(self, now: float) -> list[bytes]:
+        """Pop packets of equal size while pacing and window allow."""
+        queue, pacer, controller = self._queue, self._pacer, self._controller
+        segments: list[bytes] = []
+        run_size = 0
+        self._blocked = False
+        while len(segments) < MAX_RUN and pacer.ready(now):
+            ssrc = controller.select(now=now)
+            if ssrc is None or not len(queue):
+                self._blocked = ssrc is None
+                break
+            packet = queue.head()
+            size = packet.size
+            if packet.transmissions and not self._history.awaits(packet):
+                # Acknowledged, or forgotten, while its repair waited.
+                queue.pop()
+                continue
+            if segments and size > run_size:
+                break
+            at = controller.may_send(ssrc, size, now=now)
+            if at is None:
+                self._blocked = True
+                break
+            if at > now and pacer.hold(at, now):
+                break
+            queue.pop()
+            if packet.transmissions:
+                self._stats.retransmitted_packets += 1
+                self._stats.retransmitted_bytes += size
+            self._history.on_sent(packet, now)
+            pacer.on_sent(controller.on_packet_sent(packet, now=now), now)
+            segments.append(packet.data)
+            if size < run_size:
+                break
+            run_size = size
+        if segments:
+            stats = self._stats
+            stats.packets += len(segments)
+            stats.bytes += len(segments[0]) * (len(segments) - 1) + len(segments[-1])
+        return segments
+
+    def unblock(self) -> None:
+        """Something changed that the window may have waited for."""
+        self._blocked = False
+
+    def resume(self, now: float) -> None:
+        """The queue was empty: pacing begins anew."""
+        self._pacer.resume(now)
+
+    def next_time(self) -> float | None:
+        """When the head of the queue may leave (s); None: not before something changes."""
+        return None if self._blocked or not len(self._queue) else self._pacer.next_time
