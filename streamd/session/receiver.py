@@ -19,11 +19,9 @@ from streamd.datagram import Address, Datagram, Transmit
 from streamd.ecn import NOT_ECT
 from streamd.errors import ProtocolViolation, WireError
 from streamd.peer import PeerLatch, same_endpoint
-from streamd.qoe.freeze import FreezeDetector
 from streamd.session.admission import StreamAdmission
 from streamd.session.events import (
     Event,
-    FrameReady,
     PeerChanged,
     PeerClosed,
     PeerHeard,
@@ -32,11 +30,10 @@ from streamd.session.events import (
     StreamStarted,
 )
 from streamd.session.feedback import BW_TOOL_PROFILE, DEFAULT_PROFILE, FeedbackGenerator
-from streamd.session.frames import Frame
 from streamd.session.packetize import PAYLOAD_TYPES
+from streamd.session.playout import Playout
 from streamd.session.receiver_rtcp import ReceiverRtcp
 from streamd.session.runs import match_run
-from streamd.session.stall import StallWatch
 from streamd.session.stats import ReceiverStats, count_reason
 from streamd.session.stream import IncomingStream
 from streamd.wire.bwtool import KEEPALIVE, KEEPALIVE_INTERVAL, MEDIA_SSRC, TEXT_SECOND_BYTE
@@ -50,8 +47,6 @@ STREAM_TIMEOUT = 2.0
 """With the BW tool a stream is over after this silence (s)."""
 RENUMBER_AFTER = 60.0
 """After this silence numbers may have gone round unseen: it is a new stream (s)."""
-MAX_PENDING = 1024
-"""Frames handed out whose capture time is remembered until they are decoded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +81,6 @@ class ReceiverSession:
         self._bwtool = options.bwtool
         self._profile = BW_TOOL_PROFILE if options.bwtool else DEFAULT_PROFILE
         self._feedback = FeedbackGenerator(self._profile)
-        self._unix_offset = unix_offset
         self._peer = PeerLatch(options.peer)
         self._rtcp = ReceiverRtcp(
             options.ssrc,
@@ -102,17 +96,15 @@ class ReceiverSession:
         self._early: SenderReport | None = None
         self._out: deque[bytes] = deque()
         self._events: deque[Event] = deque()
-        self._captured: dict[int, float] = {}
-        self._frame_base = 0
-        self._last_frame = 0
-        self._last_completed: float | None = None
         self._silent = True
         self._housekeeping_at = now
-        self._stall = StallWatch()
         self._last_feedback = now - KEEPALIVE_INTERVAL
         self._closed = False
         self.stats = ReceiverStats()
-        self.freezes = FreezeDetector(mode=options.freeze_rule)
+        self._playout = Playout(
+            self.stats, freeze_rule=options.freeze_rule, unix_offset=unix_offset
+        )
+        self.freezes = self._playout.freezes
 
     # --- the network's side -----------------------------------------------------------------
 
@@ -163,20 +155,9 @@ class ReceiverSession:
 
     def handle_decoded(self, frame_no: int, pictures: int, *, now: float) -> None:
         """The decoder is done with a frame; no picture means it refused it (or shows nothing)."""
-        captured = self._captured.pop(frame_no, None)
-        stats = self.stats
-        if not pictures:
-            stats.frames_undecodable += 1
-            if self._stream is not None and frame_no >= self._frame_base - 0x8000:
-                self._stream.assembler.break_chain()
-            return
-        stats.frames_decoded += 1
-        self._stall.on_progress()
-        self.freezes.on_frame(now)
-        if captured is not None:
-            latency = max(0.0, now + self._unix_offset - captured)
-            stats.frame_latency.add(latency)
-            stats.frame_latency_histogram.observe(latency)
+        intact = self._playout.decoded(frame_no, pictures, now=now)
+        if not intact and self._stream is not None:
+            self._stream.assembler.break_chain()
 
     def set_peer(self, address: Address, *, keep_open: bool = False) -> None:
         """We announce ourselves there now: the name of a silent peer resolves to it.
@@ -258,7 +239,7 @@ class ReceiverSession:
             count_reason(self.stats.invalid, error.reason, count)
             return True
         if frame is not None:
-            self._completed(frame, at)
+            self._playout.completed(frame, at)
             self._release(stream, at)
         return True
 
@@ -293,7 +274,7 @@ class ReceiverSession:
             self._report(max(now, at))
         frame = stream.on_packet(fields, data, at)
         if frame is not None:
-            self._completed(frame, at)
+            self._playout.completed(frame, at)
             self._release(stream, at)
 
     def _consider(self, fields: RtpFields, data: bytes, datagram: Datagram, now: float) -> None:
@@ -315,15 +296,12 @@ class ReceiverSession:
     def _begin(self, ssrc: int, payload_type: int, first_seq: int, now: float) -> None:
         if self._stream is not None:
             self._retire(self._stream)
-        if self.stats.streams:
-            # Numbers of frames never come twice, and keep their low 16 bits.
-            self._frame_base = ((self._last_frame >> 16) + 2) << 16
+        self._playout.begin(first=not self.stats.streams)
         self._feedback = FeedbackGenerator(self._profile)
         self._stream = IncomingStream(ssrc, first_seq, self.stats)
         if self._early is not None and self._early.ssrc == ssrc:
             self._stream.on_report(self._early, now)
         self._early = None
-        self._stall.on_progress()
         self.stats.streams += 1
         self.stats.ended_at = None
         # The old stream's last packet says nothing about this one.
@@ -381,24 +359,9 @@ class ReceiverSession:
         self._peer.release()
         self._events.append(PeerClosed())
 
-    def _completed(self, frame: Frame, now: float) -> None:
-        stats = self.stats
-        stats.frames_completed += 1
-        stats.frames_key += frame.keyframe
-        if self._last_completed is not None:
-            stats.inter_frame.add(max(0.0, now - self._last_completed))
-        self._last_completed = now
-
     def _release(self, stream: IncomingStream, now: float) -> None:
         """Hand out what can be decoded."""
-        for number, frame in stream.assembler.poll(now):
-            self._last_frame = frame_no = self._frame_base + number
-            captured = stream.captured_unix(frame.rtp_time)
-            if captured is not None:
-                self._captured[frame_no] = captured
-                if len(self._captured) > MAX_PENDING:
-                    del self._captured[next(iter(self._captured))]
-            self._events.append(FrameReady(frame_no, frame.data(), frame.keyframe, now, captured))
+        self._events.extend(self._playout.release(stream, now))
 
     def _report(self, now: float) -> None:
         while lists := self._feedback.poll_report(now=now):
@@ -434,6 +397,6 @@ class ReceiverSession:
     def _request_keyframe(self, stream: IncomingStream, now: float) -> None:
         if self._bwtool or not self._options.request_keyframes or self._silent:
             return
-        if self._stall.request_due(stream.assembler, now):
+        if self._playout.stall.request_due(stream.assembler, now):
             self.stats.keyframe_requests += 1
             self._out.append(self._rtcp.keyframe_request(stream.ssrc))

@@ -1,0 +1,81 @@
+"""From complete frames to shown ones: hand-out in decoding order, latency, freezes.
+
+Numbers handed out never come twice, over any number of streams, and keep the low
+16 bits of the frame's own id.
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from streamd.qoe.freeze import FreezeDetector
+from streamd.session.events import FrameReady
+from streamd.session.frames import Frame
+from streamd.session.stall import StallWatch
+from streamd.session.stats import ReceiverStats
+from streamd.session.stream import IncomingStream
+
+MAX_PENDING = 1024
+"""Frames handed out whose capture time is remembered until they are decoded."""
+
+
+class Playout:
+    """What a receiver does with frames; one for all streams of a session."""
+
+    def __init__(
+        self,
+        stats: ReceiverStats,
+        *,
+        freeze_rule: Literal["webrtc", "formula"],
+        unix_offset: float,
+    ) -> None:
+        """`unix_offset`: Unix time minus session time (s)."""
+        self._stats = stats
+        self._unix_offset = unix_offset
+        self._captured: dict[int, float] = {}
+        self._base = 0
+        self._last = 0
+        self._last_completed: float | None = None
+        self.stall = StallWatch()
+        self.freezes = FreezeDetector(mode=freeze_rule)
+
+    def begin(self, *, first: bool) -> None:
+        """A stream begins, the `first` of this session or another."""
+        if not first:
+            self._base = ((self._last >> 16) + 2) << 16
+        self.stall.on_progress()
+
+    def completed(self, frame: Frame, now: float) -> None:
+        """All fragments of a frame are there."""
+        stats = self._stats
+        stats.frames_completed += 1
+        stats.frames_key += frame.keyframe
+        if self._last_completed is not None:
+            stats.inter_frame.add(max(0.0, now - self._last_completed))
+        self._last_completed = now
+
+    def release(self, stream: IncomingStream, now: float) -> Iterator[FrameReady]:
+        """What can be decoded now."""
+        for number, frame in stream.assembler.poll(now):
+            self._last = frame_no = self._base + number
+            captured = stream.captured_unix(frame.rtp_time)
+            if captured is not None:
+                self._captured[frame_no] = captured
+                if len(self._captured) > MAX_PENDING:
+                    del self._captured[next(iter(self._captured))]
+            yield FrameReady(frame_no, frame.data(), frame.keyframe, now, captured)
+
+    def decoded(self, frame_no: int, pictures: int, *, now: float) -> bool:
+        """The decoder is done with a frame. False: the present stream's chain is broken."""
+        captured = self._captured.pop(frame_no, None)
+        stats = self._stats
+        if not pictures:
+            stats.frames_undecodable += 1
+            return frame_no < self._base - 0x8000
+        stats.frames_decoded += 1
+        self.stall.on_progress()
+        self.freezes.on_frame(now)
+        if captured is not None:
+            latency = max(0.0, now + self._unix_offset - captured)
+            stats.frame_latency.add(latency)
+            stats.frame_latency_histogram.observe(latency)
+        return True
