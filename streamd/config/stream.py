@@ -53,6 +53,14 @@ class StreamSettings(BaseModel):
     max_retransmissions: int = Field(
         3, ge=0, le=16, description="How often one packet is sent again at most."
     )
+    repair_deadline: Seconds = Field(
+        1.0, gt=0, description="Nothing is sent again that would arrive later than this."
+    )
+    repair_frames: bool = Field(
+        True,
+        description="Answer a loss by a frame predicted from one the receiver has acknowledged,"
+        " where the codec can, before a key frame is spent.",
+    )
     keyframe_on: Annotated[tuple[Cause, ...], COMMA_LIST, Form("target,loss,unacked")] = Field(
         ("target", "loss", "unacked"),
         description="What asks for a key frame: a negative target, a loss epoch, a packet"
@@ -104,8 +112,12 @@ class StreamSettings(BaseModel):
         *,
         bwtool: bool = False,
         minus_one: bool = False,
+        long_term: bool = False,
     ) -> SenderOptions:
-        """What the session is told, whoever drives it."""
+        """What the session is told, whoever drives it.
+
+        `long_term`: the encoder keeps long-term references.
+        """
         return SenderOptions(
             identity=identity,
             limits=self.limits(),
@@ -114,6 +126,8 @@ class StreamSettings(BaseModel):
             minus_one=minus_one,
             max_payload=self.mss,
             retransmissions=self.max_retransmissions if self.retransmissions else 0,
+            repair_deadline=self.repair_deadline,
+            repair_frames=self.repair_frames and long_term,
             keyframes=KeyframeOptions(
                 causes=frozenset(self.keyframe_on),
                 interval=self.keyframe_interval,

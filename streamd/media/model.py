@@ -14,16 +14,29 @@ Picture = Any
 class EncodedFrame:
     """One encoded frame, before it is cut into packets."""
 
-    __slots__ = ("captured_at", "data", "encode_seconds", "keyframe")
+    __slots__ = ("captured_at", "data", "encode_seconds", "keyframe", "refer", "store")
 
     def __init__(
-        self, data: bytes, keyframe: bool, captured_at: float, encode_seconds: float = 0.0
+        self,
+        data: bytes,
+        keyframe: bool,
+        captured_at: float,
+        encode_seconds: float = 0.0,
+        *,
+        store: int | None = None,
+        refer: int | None = None,
     ) -> None:
-        """`captured_at` in seconds of the session clock."""
+        """`captured_at` in seconds of the session clock.
+
+        `store`: the long-term reference slot it replaced. `refer`: the slot it was
+        predicted from alone.
+        """
         self.data = data
         self.keyframe = keyframe
         self.captured_at = captured_at
         self.encode_seconds = encode_seconds
+        self.store = store
+        self.refer = refer
 
 
 class FrameSource(Protocol):

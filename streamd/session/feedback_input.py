@@ -24,11 +24,12 @@ class FeedbackInput:
         stats: SenderStats,
         *,
         retransmissions: int,
+        deadline: float,
     ) -> None:
         self._history = history
         self._controller = controller
         self._stats = stats
-        self._repair = Retransmitter(history, queue, limit=retransmissions)
+        self._repair = Retransmitter(history, queue, limit=retransmissions, deadline=deadline)
         self._newest_report: float | None = None
         self.srtt = INITIAL_RTT
         """Smoothed round-trip time without the receiver's holding time (s)."""

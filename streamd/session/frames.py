@@ -3,10 +3,12 @@
 A frame is complete when every fragment is there. Frames leave strictly in order
 while the chain of references is whole. When the next frame is not complete but
 a *complete key frame* lies ahead, what lies before it is given up and decoding
-goes on there. So a frame whose reference is missing never leaves. Source:
+goes on there; so it does at a complete *repair frame*, one predicted from a single
+earlier frame that did leave. A frame whose reference is missing never leaves. Source:
 specification of the BW tool's video mode; "Fake It No More" section 2.4.
 """
 
+from collections import deque
 from collections.abc import Iterator
 
 from streamd.errors import WireError
@@ -16,14 +18,25 @@ from streamd.wire.seq import nearest
 MAX_FRAMES = 512
 """Frames in the making; beyond that the oldest are given up."""
 MAX_BYTES = 64 * 1024 * 1024
+MAX_REFERENCES = 256
+"""Frames handed out that a repair frame may still refer to."""
 
 
 class Frame:
     """A frame in the making."""
 
-    __slots__ = ("completed_at", "count", "first_at", "keyframe", "parts", "rtp_time")
+    __slots__ = ("completed_at", "count", "first_at", "keyframe", "parts", "refers", "rtp_time")
 
-    def __init__(self, count: int, keyframe: bool, rtp_time: int, first_at: float) -> None:
+    def __init__(
+        self,
+        count: int,
+        keyframe: bool,
+        rtp_time: int,
+        first_at: float,
+        refers: int | None = None,
+    ) -> None:
+        """`refers`: number of the one frame it is predicted from, if that is not the last."""
+        self.refers = refers
         self.count = count
         self.keyframe = keyframe
         self.rtp_time = rtp_time
@@ -51,13 +64,17 @@ class FrameAssembler:
         self._lowest = 0
         self._seen = 0
         self._chain = False
+        self._left: deque[int] = deque(maxlen=MAX_REFERENCES)
+        """Frames handed out that the decoder can have kept."""
         self._settled = False
         self._stalled_since: float | None = None
         self.completed = 0
         self.lost = 0
         """Frames given up that never became complete."""
         self.skipped = 0
-        """Complete frames given up for a later key frame."""
+        """Complete frames given up for a later key frame or repair frame."""
+        self.repaired = 0
+        """Times a repair frame mended the chain."""
         self.late_fragments = 0
         """Fragments of frames that had left or been given up."""
 
@@ -68,15 +85,19 @@ class FrameAssembler:
         rtp_time: int,
         payload: bytes,
         now: float,
+        *,
+        refers: int | None = None,
     ) -> Frame | None:
         """Take one fragment; `fields` as `parse_video_ext` gives them. The frame, if now complete.
+
+        `refers`: the id on the wire of the only frame this one is predicted from.
 
         Raises WireError when it contradicts an earlier fragment of its frame.
         """
         _, frame_id, index, count = fields
         frame = self._latest
         if frame is None or frame_id != self._latest_id:
-            frame = self._find(frame_id, count, keyframe, rtp_time, now)
+            frame = self._find(frame_id, count, keyframe, rtp_time, now, refers)
             if frame is None:
                 self.late_fragments += 1
                 return None
@@ -125,6 +146,7 @@ class FrameAssembler:
                 break
             number = self._next or 0
             self._discard(number)
+            self._left.append(number)
             self._next = number + 1
             self._stalled_since = None
             yield number, frame
@@ -150,6 +172,7 @@ class FrameAssembler:
     def break_chain(self) -> None:
         """The decoder failed: nothing before the next key frame can be decoded."""
         self._chain = False
+        self._left.clear()
 
     def take_seen(self) -> int:
         """Frame numbers newly known to exist since the last call."""
@@ -176,7 +199,13 @@ class FrameAssembler:
         return frame
 
     def _find(
-        self, frame_id: int, count: int, keyframe: bool, rtp_time: int, now: float
+        self,
+        frame_id: int,
+        count: int,
+        keyframe: bool,
+        rtp_time: int,
+        now: float,
+        refers: int | None = None,
     ) -> Frame | None:
         """The frame of this id, new if need be, as the latest; None: it is of the past."""
         frame_no = self._unwrap(frame_id)
@@ -186,7 +215,9 @@ class FrameAssembler:
                 self._drop_oldest()
             if self._settled and self._next is not None and frame_no < self._next:
                 return None
-            frame = self._open(frame_no, count, keyframe, rtp_time, now)
+            self._open_at(frame_no)
+            earlier = None if refers is None else nearest(refers, frame_no)
+            frame = self._frames[frame_no] = Frame(count, keyframe, rtp_time, now, earlier)
         self._latest, self._latest_id = frame, frame_id
         return frame
 
@@ -198,21 +229,26 @@ class FrameAssembler:
         self._newest = max(self._newest, frame_no)
         return frame_no
 
-    def _open(self, frame_no: int, count: int, keyframe: bool, rtp_time: int, now: float) -> Frame:
+    def _open_at(self, frame_no: int) -> None:
         if self._next is not None and frame_no < self._next:
             # Nothing has left yet: reordering at the very start of the stream.
             self._next = self._lowest = frame_no
-        frame = self._frames[frame_no] = Frame(count, keyframe, rtp_time, now)
-        return frame
 
     def _jump(self) -> bool:
-        """Go on at the first complete key frame; False where there is none."""
-        ready = [n for n, f in self._frames.items() if f.keyframe and f.completed_at is not None]
+        """Go on at the first complete frame that needs nothing missing; False: there is none."""
+        ready = [n for n, f in self._frames.items() if f.completed_at is not None and self._free(f)]
         if not ready:
             return False
-        self._give_up(min(ready))
+        number = min(ready)
+        if not self._frames[number].keyframe:
+            self.repaired += 1
+        self._give_up(number)
         self._chain = True
         return True
+
+    def _free(self, frame: Frame) -> bool:
+        """Whether everything it is predicted from has left."""
+        return frame.keyframe or (frame.refers is not None and frame.refers in self._left)
 
     def _give_up(self, until: int) -> None:
         """Drop every frame before `until`, seen or not."""

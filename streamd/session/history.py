@@ -52,6 +52,7 @@ class SentHistory:
         self._packets: dict[int, MediaPacket] = {}
         self._overtaken: dict[int, MediaPacket] = {}
         self._given_up: dict[int, MediaPacket] = {}
+        self._hole: int | None = None
         self._highest_sent = -1
         self._first_sent: int | None = None
         self._highest_acked = -1
@@ -141,6 +142,7 @@ class SentHistory:
 
     def give_up(self, seq: int) -> None:
         """Nothing is done any more for an overtaken packet; a late report can still name it."""
+        self._note_hole(seq)
         del self._overtaken[seq]
         self._given_up[seq] = self._packets.pop(seq)
         if len(self._given_up) > MAX_OUTSTANDING:
@@ -148,6 +150,9 @@ class SentHistory:
 
     def give_up_all(self) -> None:
         """Nobody waits for what is outstanding any more; late reports can still name it."""
+        for seq in self._packets:
+            self._note_hole(seq)
+            break
         self._overtaken.clear()
         self._given_up.update(self._packets)
         self._packets.clear()
@@ -160,6 +165,24 @@ class SentHistory:
             self._forget_oldest()
         while self._given_up:
             self._forget_given_up()
+
+    def arrived(self, first: int, last: int) -> bool:
+        """Whether nothing from `first` to `last` is outstanding; given up counts as arrived."""
+        for seq in self._packets:
+            if seq > last:
+                return True
+            if seq >= first:
+                return False
+        return True
+
+    def take_hole(self) -> int | None:
+        """The lowest number given up since the last call."""
+        hole, self._hole = self._hole, None
+        return hole
+
+    def _note_hole(self, seq: int) -> None:
+        if self._hole is None or seq < self._hole:
+            self._hole = seq
 
     def oldest(self) -> MediaPacket | None:
         """The outstanding packet with the lowest number; None when nothing is outstanding."""
@@ -191,6 +214,7 @@ class SentHistory:
 
     def _forget_oldest(self) -> None:
         seq = next(iter(self._packets))
+        self._note_hole(seq)
         del self._packets[seq]
         self._overtaken.pop(seq, None)
         self.first_lost_count += 1

@@ -21,6 +21,7 @@ Four bounds keep requests from becoming a storm:
 Source: "Fake It No More", sections 2.3 and 3.3; specification of the BW tool's video mode.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -30,6 +31,8 @@ RECEIVER_INTERVAL = 0.3
 """A receiver that insists gets no more than one key frame in this time: it may ask again
 before the answer can have reached it (s)."""
 UNACKED_AGE = 1.0
+REPAIR_TRUST = 2.0
+"""A receiver that asks sooner than this after a repair frame was not helped by it (s)."""
 BURST = 8
 """Requests answered quickly after a quiet time: outages come in groups."""
 CREDIT = 1.0
@@ -64,6 +67,8 @@ class KeyframePolicy:
         self._due: dict[str, float] = {}
         self._reported = True
         """Something was acknowledged since the last key frame."""
+        self._repaired_at = -math.inf
+        """When a repair frame answered last (s)."""
         self._expected = False
         """A key frame was asked for and has not come out of the encoder yet."""
         self._last: float | None = None
@@ -129,6 +134,20 @@ class KeyframePolicy:
         if self._target_bps > 0:
             cost = 8 * size / (self._options.share * self._target_bps)
             self._owed = min(MAX_DEBT, self._owed + cost)
+
+    def repairable(self, answered: frozenset[str], now: float) -> bool:
+        """Whether a frame predicted from what the receiver has may stand for the key frame.
+
+        Not for a periodic one, and not for a receiver that asks although it got a repair.
+        """
+        if not answered or "periodic" in answered:
+            return False
+        return "receiver" not in answered or now - self._repaired_at > REPAIR_TRUST
+
+    def on_repair(self, size: int, now: float) -> None:
+        """A repair frame of `size` bytes went out: it costs like a key frame of its size."""
+        self._repaired_at = now
+        self.on_keyframe(size, now)
 
     def _answer(self, now: float) -> None:
         for cause in self._due:

@@ -25,8 +25,13 @@ class Outgoing:
         stats: SenderStats,
         *,
         quantum: float,
+        repair_deadline: float,
     ) -> None:
-        """`quantum`: packets due within this time leave together (s)."""
+        """`quantum`: packets due within this time leave together (s).
+
+        `repair_deadline`: age of a frame (s) after which its packets are not repeated.
+        """
+        self._deadline = repair_deadline
         self._queue = queue
         self._history = history
         self._controller = controller
@@ -47,8 +52,10 @@ class Outgoing:
                 break
             packet = queue.head()
             size = packet.size
-            if packet.transmissions and not self._history.awaits(packet):
-                # Acknowledged, or forgotten, while its repair waited.
+            if packet.transmissions and (
+                now - packet.frame_time > self._deadline or not self._history.awaits(packet)
+            ):
+                # Acknowledged, forgotten or out of date while its repair waited.
                 queue.pop()
                 continue
             if segments and size > run_size:

@@ -11,7 +11,13 @@ from dataclasses import dataclass
 from streamd.media.model import EncodedFrame
 from streamd.session.queue import MediaPacket
 from streamd.wire.rtp import HEADER_SIZE, MARKER, pack_header
-from streamd.wire.video_ext import FLAG_KEYFRAME, MAX_FRAGMENTS, pack_video_header
+from streamd.wire.video_ext import (
+    FLAG_KEYFRAME,
+    MAX_FRAGMENTS,
+    pack_reference,
+    pack_video_header,
+    pack_video_header_with,
+)
 from streamd.wire.video_ext import HEADER_SIZE as VIDEO_HEADER_SIZE
 
 RTP_CLOCK = 90_000
@@ -45,12 +51,21 @@ class Packetizer:
         """Unwrapped sequence number of the next packet."""
         return self._seq
 
+    @property
+    def next_frame(self) -> int:
+        """Unwrapped id of the next frame."""
+        return self._frame_no
+
     def rtp_time(self, at: float) -> int:
         """Unwrapped RTP timestamp of a session time (s)."""
         return self._identity.first_timestamp + int(at * RTP_CLOCK)
 
-    def packetize(self, frame: EncodedFrame, *, payload: int, now: float) -> list[MediaPacket]:
+    def packetize(
+        self, frame: EncodedFrame, *, payload: int, now: float, refers: int | None = None
+    ) -> list[MediaPacket]:
         """Cut a frame into packets of at most `payload` bytes after header and extension.
+
+        `refers`: the frame it is predicted from, where that is not the one before.
 
         A frame too large for the 16-bit fragment count is cut coarser.
         """
@@ -61,7 +76,7 @@ class Packetizer:
             payload = -(-size // MAX_FRAGMENTS)
             count = -(-size // payload)
         rtp_time = self.rtp_time(frame.captured_at)
-        headers = self._headers(frame.keyframe, rtp_time, count)
+        headers = self._headers(frame.keyframe, rtp_time, count, refers)
         ssrc, seq = self._identity.ssrc, self._seq
         packets = []
         last = count - 1
@@ -73,7 +88,9 @@ class Packetizer:
         self._frame_no += 1
         return packets
 
-    def _headers(self, keyframe: bool, timestamp: int, count: int) -> list[bytes]:
+    def _headers(
+        self, keyframe: bool, timestamp: int, count: int, refers: int | None
+    ) -> list[bytes]:
         identity = self._identity
         kind, ssrc, seq = identity.payload_type, identity.ssrc, self._seq
         seconds = [kind] * (count - 1) + [kind | MARKER]
@@ -81,6 +98,14 @@ class Packetizer:
             return [pack_header(seconds[i], seq + i, timestamp, ssrc) for i in range(count)]
         flags = FLAG_KEYFRAME if keyframe else 0
         frame_no = self._frame_no
+        if refers is not None:
+            elements = pack_reference(refers)
+            return [
+                pack_video_header_with(
+                    elements, seconds[i], seq + i, timestamp, ssrc, flags, frame_no, i, count
+                )
+                for i in range(count)
+            ]
         return [
             pack_video_header(seconds[i], seq + i, timestamp, ssrc, flags, frame_no, i, count)
             for i in range(count)

@@ -8,7 +8,7 @@ from streamd.cc.api import SentPacket
 class MediaPacket(SentPacket):
     """A packet from its making to its acknowledgement, with the bytes to send (again)."""
 
-    __slots__ = ("data", "frame_time", "queued", "repaired_at")
+    __slots__ = ("data", "frame_time", "queued", "queued_at", "repaired_at")
 
     def __init__(
         self,
@@ -19,7 +19,7 @@ class MediaPacket(SentPacket):
         data: bytes,
         frame_time: float,
     ) -> None:
-        """`frame_time`: when its frame came from the encoder (s); the age of the queue."""
+        """`frame_time`: when its frame came from the encoder (s)."""
         # Written out instead of calling the base: this runs once per packet.
         self.ssrc = ssrc
         self.seq = seq
@@ -35,6 +35,8 @@ class MediaPacket(SentPacket):
         self.ecn = 0
         self.data = data
         self.frame_time = frame_time
+        self.queued_at = frame_time
+        """Since when it has been waiting in the queue (s)."""
         self.queued = True
         """It stands in the queue; guards against queueing a retransmission twice."""
         self.repaired_at = 0.0
@@ -47,13 +49,14 @@ class PacketQueue:
     Implements `streamd.cc.api.MediaQueue`.
     """
 
-    __slots__ = ("_packets", "bytes_queued", "discarded_bytes", "discarded_packets")
+    __slots__ = ("_hole", "_packets", "bytes_queued", "discarded_bytes", "discarded_packets")
 
     def __init__(self) -> None:
         self._packets: deque[MediaPacket] = deque()
         self.bytes_queued = 0
         self.discarded_packets = 0
         self.discarded_bytes = 0
+        self._hole: int | None = None
 
     def __len__(self) -> int:
         return len(self._packets)
@@ -64,7 +67,7 @@ class PacketQueue:
 
     def head_time(self) -> float | None:
         packets = self._packets
-        return packets[0].frame_time if packets else None
+        return packets[0].queued_at if packets else None
 
     def push(self, packet: MediaPacket) -> None:
         self._packets.append(packet)
@@ -72,7 +75,7 @@ class PacketQueue:
 
     def push_front(self, packet: MediaPacket, now: float) -> None:
         """Queue a retransmission. Its age counts from now: the wait of the first copy is over."""
-        packet.frame_time = now
+        packet.queued_at = now
         packet.queued = True
         self._packets.appendleft(packet)
         self.bytes_queued += packet.size
@@ -93,8 +96,15 @@ class PacketQueue:
         count = len(self._packets)
         for packet in self._packets:
             packet.queued = False
+            if not packet.transmissions and self._hole is None:
+                self._hole = packet.seq
         self.discarded_packets += count
         self.discarded_bytes += self.bytes_queued
         self._packets.clear()
         self.bytes_queued = 0
         return count
+
+    def take_hole(self) -> int | None:
+        """The lowest number discarded before it was ever sent, since the last call."""
+        hole, self._hole = self._hole, None
+        return hole

@@ -9,8 +9,9 @@ receiver just before a copy came, and be here a round trip after the copy left.)
 Source: specification of the BW tool's video mode ("Fake It No More", section 2.4).
 
 What has been missing for too long is not worth the wait: later pictures would
-queue behind it. When the oldest overtaken packet has passed `MAX_AGE`, as after
-an outage, all of them are given up, and the picture has to start afresh.
+queue behind it. When a copy of the oldest overtaken packet would arrive after the
+deadline of its frame, as after an outage, all of them are given up, and the picture
+has to start afresh.
 
 At the end of a stream no newer packet will be acknowledged: then what no packet
 has overtaken is sent again by time alone, after the longest a report may take.
@@ -19,8 +20,8 @@ has overtaken is sent again by time alone, after the longest a report may take.
 from streamd.session.history import SentHistory
 from streamd.session.queue import PacketQueue
 
-MAX_AGE = 1.0
-"""A packet first sent longer ago than this, and than three round trips, comes too late (s)."""
+DEADLINE = 1.0
+"""A packet of a frame made longer ago than this comes too late (s)."""
 REPORT_TIME = 0.1
 """How long a receiver may hold a packet before it reports it, with a margin (s)."""
 
@@ -28,11 +29,14 @@ REPORT_TIME = 0.1
 class Retransmitter:
     """Moves lost packets from the ledger back to the queue."""
 
-    def __init__(self, history: SentHistory, queue: PacketQueue, *, limit: int) -> None:
-        """`limit`: retransmissions per packet; 0 switches repair off."""
+    def __init__(
+        self, history: SentHistory, queue: PacketQueue, *, limit: int, deadline: float = DEADLINE
+    ) -> None:
+        """`limit`: retransmissions per packet; 0 switches repair off. `deadline` in s."""
         self._history = history
         self._queue = queue
         self._limit = limit
+        self._deadline = deadline
         self.hopeless = False
         """Packets were given up because of their age; whoever acts on it clears it."""
 
@@ -42,7 +46,7 @@ class Retransmitter:
         if not overtaken:
             return 0
         oldest = next(iter(overtaken.values()))
-        if now - oldest.first_sent_at > max(MAX_AGE, 3 * srtt):
+        if now + srtt / 2 - oldest.frame_time > self._deadline:
             for seq in list(overtaken):
                 self._history.give_up(seq)
             self.hopeless = True
@@ -71,6 +75,7 @@ class Retransmitter:
             if packet.seq > self._history.highest_acked
             and not packet.queued
             and packet.transmissions <= self._limit
+            and now - packet.frame_time <= self._deadline
             and now - packet.sent_at >= srtt + REPORT_TIME
         ]
         for packet in reversed(due):

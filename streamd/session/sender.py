@@ -38,6 +38,8 @@ from streamd.session.keyframes import KeyframeOptions, KeyframePolicy
 from streamd.session.outgoing import Outgoing
 from streamd.session.packetize import Packetizer, StreamIdentity
 from streamd.session.queue import PacketQueue
+from streamd.session.references import ReferenceTracker
+from streamd.session.repair import DEADLINE as REPAIR_DEADLINE
 from streamd.session.rtcp import SenderRtcp
 from streamd.session.stats import SenderStats, count_reason
 from streamd.wire.bwtool import is_keepalive
@@ -65,6 +67,11 @@ class SenderOptions:
     max_payload: int = 1200
     """Upper bound on RTP payload bytes per packet, whatever the controller recommends."""
     retransmissions: int = 3
+    repair_deadline: float = REPAIR_DEADLINE
+    """Nothing is sent again that would arrive longer than this after its frame was made (s)."""
+    repair_frames: bool = False
+    """Answer a loss by a frame predicted from what the receiver is known to have; only with an
+    encoder that keeps long-term references."""
     keyframes: KeyframeOptions = field(default_factory=KeyframeOptions)
     breaker: bool = True
     """False for a rate fixed by the user."""
@@ -79,6 +86,10 @@ class FramePlan:
 
     target_bps: float
     keyframe: bool
+    store: int | None = None
+    """Long-term reference slot this frame shall replace."""
+    refer: int | None = None
+    """Slot it shall be predicted from alone, so that the picture is whole again."""
 
 
 class SenderSession:
@@ -110,7 +121,12 @@ class SenderSession:
         self._events: deque[Event] = deque()
         self.stats = SenderStats(keyframe_requests=self._keyframes.taken)
         self._outgoing = Outgoing(
-            self._queue, self._history, controller, self.stats, quantum=options.quantum
+            self._queue,
+            self._history,
+            controller,
+            self.stats,
+            quantum=options.quantum,
+            repair_deadline=options.repair_deadline,
         )
         self._input = FeedbackInput(
             self._history,
@@ -118,6 +134,10 @@ class SenderSession:
             controller,
             self.stats,
             retransmissions=options.retransmissions,
+            deadline=options.repair_deadline,
+        )
+        self._references = (
+            ReferenceTracker(self._history, self._queue) if options.repair_frames else None
         )
         self._payload = options.max_payload
         self._ecn = NOT_ECT
@@ -141,10 +161,21 @@ class SenderSession:
         oldest = self._history.oldest()
         if oldest is not None:
             keyframes.on_outstanding(oldest.seq, oldest.sent_at, now)
+        references = self._references
+        if references is not None and references.look():
+            keyframes.on_given_up(now)
         answered = keyframes.take(now, target_bps)
         if "unacked" in answered:
             self._start_afresh(now)
-        return FramePlan(target_bps, bool(answered))
+        if references is None:
+            return FramePlan(target_bps, bool(answered))
+        refer = references.to_refer() if keyframes.repairable(answered, now) else None
+        return FramePlan(
+            target_bps,
+            bool(answered) and refer is None,
+            references.to_store() if refer is None else None,
+            refer,
+        )
 
     def handle_frame(self, frame: EncodedFrame | None, *, now: float) -> None:
         """Queue a frame; None: the encoder dropped it. Ignored once the session is closing.
@@ -166,9 +197,16 @@ class SenderSession:
         self._count_frame(frame, now)
         self._make_room(now)
         on_media, push, ssrc = self._controller.on_media_packet, self._queue.push, self._ssrc
-        for packet in self._packetizer.packetize(frame, payload=self._payload, now=now):
+        packetizer, references = self._packetizer, self._references
+        first, number = packetizer.next_seq, packetizer.next_frame
+        refers = None
+        if references is not None and frame.refer is not None:
+            refers = references.frame_no(frame.refer)
+        for packet in packetizer.packetize(frame, payload=self._payload, now=now, refers=refers):
             push(packet)
             on_media(ssrc, packet.size, packet.marker, now=now)
+        if references is not None:
+            references.on_frame(frame, number, first, packetizer.next_seq - 1)
 
     def set_peer(self, address: Address, *, keep_open: bool = False) -> None:
         """Media go there now: the name of a silent peer resolves to it.
@@ -271,8 +309,11 @@ class SenderSession:
         if frame.keyframe:
             stats.frames_key += 1
             self._keyframes.on_keyframe(len(frame.data), now)
-        else:
-            stats.frames_delta += 1
+            return
+        stats.frames_delta += 1
+        if frame.refer is not None:
+            stats.frames_repair += 1
+            self._keyframes.on_repair(len(frame.data), now)
 
     def _make_room(self, now: float) -> None:
         """Before a frame is queued: a fresh schedule, or an end to a queue nobody serves."""
@@ -319,6 +360,8 @@ class SenderSession:
     def _begin_anew(self) -> None:
         """Another receiver: it has no picture, no wall time, and nothing to acknowledge."""
         self._history.forget()
+        if self._references is not None:
+            self._references.forget()
         self._keyframes.on_receiver_request(-math.inf)
         self._rtcp.poll_soon()
 

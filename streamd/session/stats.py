@@ -50,6 +50,8 @@ class SenderStats:
     """Thrown out of the send queue because it was older than the controller allows."""
     frames_key: int = 0
     frames_delta: int = 0
+    frames_repair: int = 0
+    """Of these: predicted from a frame the receiver is known to have."""
     frames_dropped_by_encoder: int = 0
     frames_without_peer: int = 0
     """Thrown away because nobody had asked for them yet; in no other frame count."""

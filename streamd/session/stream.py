@@ -6,7 +6,8 @@ from streamd.session.stats import ReceiverStats
 from streamd.wire.ntp import ntp_to_short, ntp_to_unix
 from streamd.wire.rtcp import ReportBlock, SenderReport
 from streamd.wire.seq import serial_diff
-from streamd.wire.video_ext import FLAG_KEYFRAME, parse_video_ext
+from streamd.wire.video_ext import FLAG_KEYFRAME, parse_reference, parse_video_ext
+from streamd.wire.video_ext import SIZE as VIDEO_SIZE
 
 RTP_CLOCK = 90_000.0
 SEEN = 4096
@@ -81,8 +82,10 @@ class IncomingStream:
         video = parse_video_ext(data, ext, start)
         if video is None:
             return self._without_extension(marker, seq, timestamp, arrived_at)
+        keyframe = video[0] >= FLAG_KEYFRAME
+        refers = None if start - ext <= VIDEO_SIZE else parse_reference(data, ext, start)
         return self.assembler.add(
-            video, video[0] >= FLAG_KEYFRAME, timestamp, data[start:end], arrived_at
+            video, keyframe, timestamp, data[start:end], arrived_at, refers=refers
         )
 
     def take_run(self, run: Run, arrived_at: float) -> bool:

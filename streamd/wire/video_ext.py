@@ -22,6 +22,9 @@ ELEMENT_ID: Final = 1
 ELEMENT_BYTE: Final = 0x16
 """Element id 1 with a length field of 6, i.e. 7 bytes."""
 FLAG_KEYFRAME: Final = 0x80
+REFERENCE_ID: Final = 3
+REFERENCE_BYTE: Final = REFERENCE_ID << 4 | 1
+"""Element id 3 of 2 bytes: on frames that repair, the frame they are predicted from."""
 SIZE: Final = 12
 HEADER_SIZE: Final = 24
 """RTP header and video extension together."""
@@ -80,6 +83,36 @@ def pack_video_header(
         )
     except struct.error:
         raise _misuse(flags, fragment_id, fragment_count) from None
+
+
+def pack_video_header_with(elements: bytes, *fields: int) -> bytes:
+    """As `pack_video_header(*fields)`, with further elements of the one-byte form, unpadded."""
+    header = bytearray(pack_video_header(*fields))
+    header += elements
+    header += bytes(-len(header) % 4)
+    header[14:16] = ((len(header) - 16) // 4).to_bytes(2, "big")
+    return bytes(header)
+
+
+def pack_reference(frame_id: int) -> bytes:
+    """The element that names the only frame this one is predicted from."""
+    return bytes((REFERENCE_BYTE,)) + (frame_id & 0xFFFF).to_bytes(2, "big")
+
+
+def parse_reference(data: Buffer, ext_start: int, payload_start: int) -> int | None:
+    """The frame id of `pack_reference`; None: predicted from the frame before, as usual.
+
+    Raises WireError on an element of the wrong length or a malformed extension.
+    """
+    if payload_start - ext_start <= SIZE:
+        return None
+    profile = data[ext_start] << 8 | data[ext_start + 1]
+    for identifier, value in decode_elements(profile, data, ext_start + 4, payload_start):
+        if identifier == REFERENCE_ID:
+            if len(value) != 2:
+                raise WireError("reference_ext", f"element of {len(value)} bytes, 2 expected")
+            return value[0] << 8 | value[1]
+    return None
 
 
 def _misuse(flags: int, fragment_id: int, fragment_count: int) -> LocalMisuse:

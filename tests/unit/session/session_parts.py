@@ -31,7 +31,8 @@ def send(history: SentHistory, seqs: range, *, start: float, gap: float) -> list
     """Packets sent at `start`, `start + gap`, ..."""
     packets = [packet(seq) for seq in seqs]
     for index, item in enumerate(packets):
-        history.on_sent(item, start + index * gap)
+        item.frame_time = item.queued_at = start + index * gap
+        history.on_sent(item, item.frame_time)
     return packets
 
 

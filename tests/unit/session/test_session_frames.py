@@ -18,7 +18,14 @@ class Feeder:
         self.out: list[int] = []
 
     def part(
-        self, frame_id: int, index: int, count: int, *, key: bool = False, now: float = 0.0
+        self,
+        frame_id: int,
+        index: int,
+        count: int,
+        *,
+        key: bool = False,
+        now: float = 0.0,
+        refers: int | None = None,
     ) -> bool:
         """One fragment; True if it completed its frame."""
         done = self.assembler.add(
@@ -27,12 +34,15 @@ class Feeder:
             3000 * frame_id,
             f"{frame_id}.{index};".encode(),
             now,
+            refers=refers,
         )
         return done is not None
 
-    def whole(self, frame_id: int, *, key: bool = False, now: float = 0.0) -> list[int]:
+    def whole(
+        self, frame_id: int, *, key: bool = False, now: float = 0.0, refers: int | None = None
+    ) -> list[int]:
         """A frame of one fragment; the frame numbers that may be decoded after it."""
-        assert self.part(frame_id, 0, 1, key=key, now=now)
+        assert self.part(frame_id, 0, 1, key=key, now=now, refers=refers)
         return self.poll(now)
 
     def poll(self, now: float = 0.0) -> list[int]:
@@ -274,3 +284,46 @@ def test_a_run_that_overlaps_what_is_there_adds_the_missing_only() -> None:
     # and of a frame that has left, every fragment is late
     assert assembler.add_run(run_of_fragments(0, b"aa", b"bb"), 4.0) is None
     assert assembler.late_fragments == 2
+
+
+def test_a_repair_frame_mends_the_chain_if_what_it_refers_to_left() -> None:
+    feeder = Feeder()
+    feeder.whole(0, key=True)
+    feeder.whole(1)
+    feeder.whole(3)
+    assert feeder.out == [0, 1]
+    assert feeder.whole(4, refers=1) == [4]
+    assert feeder.whole(5) == [5]
+    assert feeder.assembler.repaired == 1
+    assert feeder.counts() == (4, 1, 1)
+
+
+def test_a_repair_frame_that_refers_to_a_frame_never_handed_out_does_not_leave() -> None:
+    feeder = Feeder()
+    feeder.whole(0, key=True)
+    feeder.whole(2)
+    assert feeder.whole(3, refers=2) == []
+    assert feeder.whole(4, refers=0) == [4]
+
+
+def test_a_repair_frame_in_its_turn_is_nothing_special() -> None:
+    feeder = Feeder()
+    feeder.whole(0, key=True)
+    assert feeder.whole(1, refers=0) == [1]
+    assert feeder.assembler.repaired == 0
+
+
+def test_after_the_decoder_failed_nothing_it_had_can_be_referred_to() -> None:
+    feeder = Feeder()
+    feeder.whole(0, key=True)
+    feeder.whole(1)
+    feeder.assembler.break_chain()
+    assert feeder.whole(3, refers=1) == []
+    assert feeder.whole(4, key=True) == [4]
+
+
+def test_references_are_compared_beyond_the_wrap_of_frame_ids() -> None:
+    feeder = Feeder()
+    feeder.whole(0xFFFE, key=True)
+    feeder.whole(0xFFFF)
+    assert feeder.whole(0x10001, refers=0xFFFF) == [0x10001]

@@ -51,15 +51,17 @@ def test_clearing_counts_and_lets_packets_be_queued_again() -> None:
     assert (queue.discarded_packets, queue.discarded_bytes) == (2, 1200)
     assert not any(item.queued for item in items)
     assert queue.clear() == 0
+    assert queue.take_hole() == 1
+    assert queue.take_hole() is None
 
 
 class Repair:
     """Ten packets sent 10 ms apart from second 1 on, and what repair makes of reports."""
 
-    def __init__(self, *, limit: int = 3) -> None:
+    def __init__(self, *, limit: int = 3, deadline: float = 1.0) -> None:
         self.history = SentHistory(SSRC)
         self.queue = PacketQueue()
-        self.retransmitter = Retransmitter(self.history, self.queue, limit=limit)
+        self.retransmitter = Retransmitter(self.history, self.queue, limit=limit, deadline=deadline)
         self.sent = send(self.history, range(0, 10), start=1.0, gap=0.01)
 
     def acknowledge(self, *seqs: int, now: float) -> None:
@@ -168,13 +170,14 @@ def test_a_discarded_retransmission_is_queued_again_by_the_next_report() -> None
     assert repair.retransmitter.on_report(0.05, 1.3) == 1
 
 
-def test_what_is_missing_for_more_than_a_second_is_given_up_with_all_behind_it() -> None:
+def test_what_would_arrive_after_its_deadline_is_given_up_with_all_behind_it() -> None:
     repair = Repair()
-    repair.acknowledge(4, 9, now=1.96875)
-    assert repair.retransmitter.on_report(0.05, 2.0) == 8
+    repair.acknowledge(4, 9, now=1.9375)
+    # half a round trip of 50 ms before the deadline of number 0, at 2.0
+    assert repair.retransmitter.on_report(0.05, 1.96875) == 8
     repair.queue.clear()
     assert not repair.hopeless()
-    assert repair.retransmitter.on_report(0.05, 2.0078125) == 0
+    assert repair.retransmitter.on_report(0.05, 1.984375) == 0
     assert repair.hopeless()
     assert repair.history.overtaken() == {}
     # told once, and a report can still name them
@@ -182,12 +185,14 @@ def test_what_is_missing_for_more_than_a_second_is_given_up_with_all_behind_it()
     assert repair.retransmitter.on_report(0.05, 2.5) == 0
     assert not repair.hopeless()
     assert repair.history.given_up_count == 8
+    assert repair.history.take_hole() == 0
+    assert repair.history.take_hole() is None
 
 
-def test_a_long_round_trip_makes_the_wait_longer() -> None:
-    repair = Repair()
+def test_the_deadline_can_be_longer() -> None:
+    repair = Repair(deadline=2.0)
     repair.acknowledge(9, now=2.5)
-    assert repair.retransmitter.on_report(0.625, 2.75) == 9
+    assert repair.retransmitter.on_report(0.0625, 2.5) == 9
 
 
 def test_the_tail_is_repaired_by_time_and_what_was_overtaken_is_not() -> None:
