@@ -18,6 +18,7 @@ from streamd.config.units import format_rate
 from streamd.datagram import Address
 from streamd.session.keyframes import Cause, KeyframeOptions
 from streamd.session.packetize import StreamIdentity
+from streamd.session.rtx import PAYLOAD_TYPE_STEP, RtxIdentity
 from streamd.session.sender import SenderOptions
 
 DEFAULT_START_BPS = 1_000_000.0
@@ -52,6 +53,11 @@ class StreamSettings(BaseModel):
     )
     max_retransmissions: int = Field(
         3, ge=0, le=16, description="How often one packet is sent again at most."
+    )
+    retransmission_format: Literal["plain", "rtx"] = Field(
+        "plain",
+        description="Copies as the BW tool's video mode sends them, with their old number, or as"
+        " a stream of their own (RFC 4588, payload type + 10).",
     )
     repair_deadline: Seconds = Field(
         1.0, gt=0, description="Nothing is sent again that would arrive later than this."
@@ -126,6 +132,7 @@ class StreamSettings(BaseModel):
             minus_one=minus_one,
             max_payload=self.mss,
             retransmissions=self.max_retransmissions if self.retransmissions else 0,
+            rtx=self._rtx(identity, bwtool=bwtool),
             repair_deadline=self.repair_deadline,
             repair_frames=self.repair_frames and long_term,
             keyframes=KeyframeOptions(
@@ -137,4 +144,14 @@ class StreamSettings(BaseModel):
             ),
             breaker=self.rate is None,
             quantum=self.pacing_quantum,
+        )
+
+    def _rtx(self, identity: StreamIdentity, *, bwtool: bool) -> RtxIdentity | None:
+        """The next SSRC is as random as the stream's own; the BW tool knows plain copies alone."""
+        if bwtool or self.retransmission_format == "plain":
+            return None
+        return RtxIdentity(
+            identity.ssrc + 1 & 0xFFFFFFFF,
+            identity.payload_type + PAYLOAD_TYPE_STEP,
+            identity.first_seq ^ 0x5555,
         )

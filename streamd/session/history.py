@@ -26,11 +26,13 @@ only speak of the 65536 numbers around it; what was never sent is counted.
 """
 
 from collections.abc import Iterable
+from operator import attrgetter
 
 from streamd.cc.api import FeedbackReport, SentPacket, StreamReport
 from streamd.cc.filters import WindowedMin
 from streamd.session.queue import MediaPacket
 from streamd.session.receiver_clock import ReceiverClock
+from streamd.session.rtx import RtxStream
 from streamd.wire.ccfb import ATO_OVER_RANGE, ATO_UNAVAILABLE, BlockList, CongestionFeedback
 
 REORDER_TIME = 0.03
@@ -47,8 +49,10 @@ _EARLY = 0.001
 class SentHistory:
     """Outstanding packets of one SSRC, in sequence order."""
 
-    def __init__(self, ssrc: int) -> None:
+    def __init__(self, ssrc: int, *, rtx: RtxStream | None = None) -> None:
+        """`rtx`: the stream the copies are sent in, if not in that of the originals."""
         self._ssrc = ssrc
+        self._rtx = rtx
         self._packets: dict[int, MediaPacket] = {}
         self._overtaken: dict[int, MediaPacket] = {}
         self._given_up: dict[int, MediaPacket] = {}
@@ -126,10 +130,12 @@ class SentHistory:
         """
         report = FeedbackReport(now, self._clock.unwrap(feedback.timestamp, now))
         for blocks in feedback.lists:
-            if blocks.ssrc != self._ssrc:
-                self.foreign_lists += 1
-            else:
+            if blocks.ssrc == self._ssrc:
                 self._match(blocks, report)
+            elif self._rtx is not None and blocks.ssrc == self._rtx.ssrc:
+                self._match_copies(self._rtx.arrived(blocks), report)
+            else:
+                self.foreign_lists += 1
         return report
 
     def outstanding(self) -> Iterable[MediaPacket]:
@@ -246,6 +252,22 @@ class SentHistory:
             self._find_lost(stream)
         report.streams.append(stream)
 
+    def _match_copies(self, arrived: list[tuple[MediaPacket, int]], report: FeedbackReport) -> None:
+        """Which transmission arrived is known here: it was a copy."""
+        stream = StreamReport(self._ssrc, self._highest_acked, True)
+        for packet, word in arrived:
+            seq = packet.seq
+            if self._packets.pop(seq, None) is None and self._given_up.pop(seq, None) is None:
+                continue
+            packet.acked = True
+            packet.ecn = word >> 13 & 3
+            self._take_untimed(packet, word & 0x1FFF, report.report_time)
+            stream.acked.append(packet)
+        if stream.acked:
+            stream.acked.sort(key=attrgetter("seq"))
+            self._settle(stream.acked)
+            report.streams.append(stream)
+
     def _count_unsent(self, words: list[int]) -> None:
         self.unsent_count += sum(word >= 0x8000 for word in words)
 
@@ -285,7 +307,7 @@ class SentHistory:
             self._settle(acked)
 
     def _take_untimed(self, packet: MediaPacket, offset: int, report_time: float) -> None:
-        """An arrival without a usable time: now where none is given, else long ago."""
+        """An arrival as it is told; without a usable time now, or long ago if out of range."""
         unknown = offset == ATO_UNAVAILABLE
         packet.arrived_at = report_time - (0.0 if unknown else offset * _OFFSET_UNIT)
         if packet.transmissions > 1:

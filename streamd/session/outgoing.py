@@ -7,7 +7,8 @@ ECN codepoint, which the shell can hand to the kernel as one.
 from streamd.cc.api import Controller
 from streamd.cc.pacer import Pacer
 from streamd.session.history import SentHistory
-from streamd.session.queue import PacketQueue
+from streamd.session.queue import MediaPacket, PacketQueue
+from streamd.session.rtx import RtxStream
 from streamd.session.stats import SenderStats
 
 MAX_RUN = 48
@@ -26,12 +27,15 @@ class Outgoing:
         *,
         quantum: float,
         repair_deadline: float,
+        rtx: RtxStream | None,
     ) -> None:
         """`quantum`: packets due within this time leave together (s).
 
         `repair_deadline`: age of a frame (s) after which its packets are not repeated.
+        `rtx`: where copies go, if not into the stream of the originals.
         """
         self._deadline = repair_deadline
+        self._rtx = rtx
         self._queue = queue
         self._history = history
         self._controller = controller
@@ -60,6 +64,8 @@ class Outgoing:
                 continue
             if segments and size > run_size:
                 break
+            if self._rtx is not None and packet.transmissions and segments:
+                break  # two bytes longer: a run of its own
             at = controller.may_send(ssrc, size, now=now)
             if at is None:
                 self._blocked = True
@@ -67,13 +73,11 @@ class Outgoing:
             if at > now and pacer.hold(at, now):
                 break
             queue.pop()
-            if packet.transmissions:
-                self._stats.retransmitted_packets += 1
-                self._stats.retransmitted_bytes += size
+            data = self._copy(packet) if packet.transmissions else packet.data
             self._history.on_sent(packet, now)
             pacer.on_sent(controller.on_packet_sent(packet, now=now), now)
-            segments.append(packet.data)
-            if size < run_size:
+            segments.append(data)
+            if len(data) != size or size < run_size:
                 break
             run_size = size
         if segments:
@@ -81,6 +85,12 @@ class Outgoing:
             stats.packets += len(segments)
             stats.bytes += len(segments[0]) * (len(segments) - 1) + len(segments[-1])
         return segments
+
+    def _copy(self, packet: MediaPacket) -> bytes:
+        """What is sent the second time and later."""
+        self._stats.retransmitted_packets += 1
+        self._stats.retransmitted_bytes += packet.size
+        return packet.data if self._rtx is None else self._rtx.wrap(packet)
 
     def unblock(self) -> None:
         """Something changed that the window may have waited for."""

@@ -33,12 +33,14 @@ from streamd.session.feedback import BW_TOOL_PROFILE, DEFAULT_PROFILE, FeedbackG
 from streamd.session.packetize import PAYLOAD_TYPES
 from streamd.session.playout import Playout
 from streamd.session.receiver_rtcp import ReceiverRtcp
+from streamd.session.rtx import PAYLOAD_TYPE_STEP
 from streamd.session.runs import match_run
 from streamd.session.stats import ReceiverStats, count_reason
 from streamd.session.stream import IncomingStream
 from streamd.wire.bwtool import KEEPALIVE, KEEPALIVE_INTERVAL, MEDIA_SSRC, TEXT_SECOND_BYTE
 from streamd.wire.rtcp import Goodbye, SenderReport
 from streamd.wire.rtp import RtpFields, parse_rtp_fast
+from streamd.wire.rtx import original_seq, unwrap
 
 HOUSEKEEPING = 0.05
 SILENCE = 1.0
@@ -90,6 +92,9 @@ class ReceiverSession:
             now=now,
         )
         self._stream: IncomingStream | None = None
+        self._payload_type = 0
+        self._rtx_type: int | None = None
+        """Payload type of copies in a stream of their own."""
         self._last_arrival = 0.0
         self._heard_last: Datagram | None = None
         self._admission = StreamAdmission()
@@ -209,6 +214,8 @@ class ReceiverSession:
                 and datagram.received_at - self._last_arrival < RENUMBER_AFTER
             ):
                 self._handle_media(stream, fields, data, end - start, datagram, now)
+            elif stream is not None and fields[1] == self._rtx_type:
+                self._handle_copy(stream, fields, data[start:end], datagram, now)
             else:
                 self._consider(fields, data[start:end], datagram, now)
         except (WireError, ProtocolViolation) as error:
@@ -277,6 +284,37 @@ class ReceiverSession:
             self._playout.completed(frame, at)
             self._release(stream, at)
 
+    def _handle_copy(
+        self,
+        stream: IncomingStream,
+        fields: RtpFields,
+        data: bytes,
+        datagram: Datagram,
+        now: float,
+    ) -> None:
+        """A retransmission in a stream of its own, which is that of the first that fits."""
+        whole = parse_rtp_fast(data, 0, len(data))
+        seq = original_seq(data, whole)
+        if not self._peer.admits(datagram.address, now=now):
+            raise ProtocolViolation("foreign_source", f"from {datagram.address}")
+        if not stream.belongs(seq, fields[3]):
+            raise ProtocolViolation("rtx_number", f"a copy of {seq}")
+        if stream.rtx_ssrc is None:
+            stream.rtx_ssrc = fields[4]
+        elif stream.rtx_ssrc != fields[4]:
+            raise ProtocolViolation("second_stream", f"copies of SSRC {fields[4]:#x}")
+        self._heard(datagram.address, now)
+        at = datagram.received_at
+        ecn = self._count_packets(1, len(data), datagram)
+        self.stats.copies += 1
+        if self._feedback.on_packet(fields[4], fields[2], fields[0], ecn, now=at):
+            self._report(max(now, at))
+        original = unwrap(data, whole, ssrc=stream.ssrc, payload_type=self._payload_type)
+        frame = stream.on_packet(parse_rtp_fast(original, 0, len(original)), original, at)
+        if frame is not None:
+            self._playout.completed(frame, at)
+            self._release(stream, at)
+
     def _consider(self, fields: RtpFields, data: bytes, datagram: Datagram, now: float) -> None:
         """A packet of a stream that is not ours (yet): two in sequence start one."""
         if fields[1] not in self._options.payload_types:
@@ -299,6 +337,8 @@ class ReceiverSession:
         self._playout.begin(first=not self.stats.streams)
         self._feedback = FeedbackGenerator(self._profile)
         self._stream = IncomingStream(ssrc, first_seq, self.stats)
+        self._payload_type = payload_type
+        self._rtx_type = None if self._bwtool else payload_type + PAYLOAD_TYPE_STEP
         if self._early is not None and self._early.ssrc == ssrc:
             self._stream.on_report(self._early, now)
         self._early = None

@@ -41,6 +41,7 @@ from streamd.session.queue import PacketQueue
 from streamd.session.references import ReferenceTracker
 from streamd.session.repair import DEADLINE as REPAIR_DEADLINE
 from streamd.session.rtcp import SenderRtcp
+from streamd.session.rtx import RtxIdentity, RtxStream
 from streamd.session.stats import SenderStats, count_reason
 from streamd.wire.bwtool import is_keepalive
 
@@ -67,6 +68,8 @@ class SenderOptions:
     max_payload: int = 1200
     """Upper bound on RTP payload bytes per packet, whatever the controller recommends."""
     retransmissions: int = 3
+    rtx: RtxIdentity | None = None
+    """The stream copies are sent in (RFC 4588); None: in that of the originals."""
     repair_deadline: float = REPAIR_DEADLINE
     """Nothing is sent again that would arrive longer than this after its frame was made (s)."""
     repair_frames: bool = False
@@ -105,7 +108,8 @@ class SenderSession:
         self._controller = controller
         self._queue = PacketQueue()
         self._packetizer = Packetizer(options.identity)
-        self._history = SentHistory(ssrc)
+        rtx = None if options.rtx is None else RtxStream(options.rtx)
+        self._history = SentHistory(ssrc, rtx=rtx)
         self._breaker = CircuitBreaker(minimum_bps=options.limits.min_bps, enabled=options.breaker)
         self._keyframes = KeyframePolicy(options.keyframes)
         self._peer = PeerLatch(options.peer)
@@ -127,6 +131,7 @@ class SenderSession:
             self.stats,
             quantum=options.quantum,
             repair_deadline=options.repair_deadline,
+            rtx=rtx,
         )
         self._input = FeedbackInput(
             self._history,

@@ -89,6 +89,8 @@ class ReceiverStats:
     """RTP packets, duplicates and retransmissions included."""
     bytes: int = 0
     payload_bytes: int = 0
+    copies: int = 0
+    """Of these: retransmissions in a stream of their own (RFC 4588)."""
     duplicates: int = 0
     reordered: int = 0
     ecn: list[int] = field(default_factory=lambda: [0, 0, 0, 0])

@@ -41,6 +41,8 @@ class IncomingStream:
         self._report_at = 0.0
         self.assembler = FrameAssembler()
         self._marker_seq: int | None = None
+        self.rtx_ssrc: int | None = None
+        """Where copies come from, once one came in a stream of its own."""
 
     def belongs(self, seq: int, timestamp: int) -> bool:
         """Whether a packet continues this stream's numbering."""

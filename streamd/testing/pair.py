@@ -33,6 +33,7 @@ from streamd.media.synthetic import SyntheticDecoder, SyntheticEncoder
 from streamd.session.events import Event, FrameReady
 from streamd.session.packetize import PAYLOAD_TYPES, StreamIdentity
 from streamd.session.receiver import ReceiverOptions, ReceiverSession
+from streamd.session.rtx import RtxIdentity
 from streamd.session.sender import SenderOptions, SenderSession
 
 SENDER: Address = ("192.0.2.1", 5000)
@@ -123,6 +124,7 @@ def new_sender(
     peer: Address | None = RECEIVER,
     limits: Limits = Limits(100_000, 1_000_000, 50_000_000),  # noqa: B008 - frozen
     retransmissions: int = 3,
+    rtx: RtxIdentity | None = None,
     breaker: bool = True,
     now: float = 0.0,
 ) -> SenderSession:
@@ -138,6 +140,7 @@ def new_sender(
         limits=limits,
         peer=peer,
         retransmissions=retransmissions,
+        rtx=rtx,
         breaker=breaker,
     )
     return SenderSession(options, controller, now=now, unix_offset=UNIX_OFFSET)

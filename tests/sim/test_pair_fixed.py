@@ -17,6 +17,8 @@ from streamd.session.events import (
     SessionClosed,
     StreamStarted,
 )
+from streamd.session.packetize import PAYLOAD_TYPES
+from streamd.session.rtx import RtxIdentity
 from streamd.session.sender import SenderSession
 from streamd.testing.pair import RECEIVER, SENDER, OneWay, Pair, new_receiver, new_sender
 
@@ -110,6 +112,30 @@ def test_one_percent_of_loss_is_repaired(seed: int) -> None:
     # what the path dropped, less the reports and the copies among it
     assert dropped * 0.8 < lost <= dropped
     assert pair.sender.stats.retransmitted_packets >= lost
+    assert all_accounted(pair)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_copies_in_a_stream_of_their_own_repair_as_well(seed: int) -> None:
+    rng = random.Random(seed)
+    rtx = RtxIdentity(0x5EEE, PAYLOAD_TYPES["synthetic"] + 10, first_seq=0xFFFA)
+    pair = make(
+        sender=new_sender(controller(), rtx=rtx),
+        uplink=OneWay(delay=0.01, loss=0.01, rng=rng),
+        downlink=OneWay(delay=0.01, loss=0.01, rng=rng),
+    )
+    pair.run(30.0)
+    pair.finish()
+    stats = pair.receiver.stats
+    assert stats.frames_decoded == 1501
+    assert pair.sender.stats.frames_key == 1
+    assert stats.invalid == pair.sender.stats.invalid == pair.sender.stats.feedback_ignored == {}
+    # a copy is only in its own stream, beyond its 16-bit wrap too
+    sent = pair.sender.stats.retransmitted_packets
+    assert 30 < stats.copies <= sent
+    # with numbers of their own it is known which transmission arrived
+    lost, _ = pair.sender.network_loss(now=pair.now)
+    assert pair.uplink.dropped * 0.8 < lost <= pair.uplink.dropped
     assert all_accounted(pair)
 
 
