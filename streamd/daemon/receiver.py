@@ -154,7 +154,6 @@ class ReceiverDaemon:
         return ReceiverView(
             counts=self.session.stats,
             codec=self.decoder.codec,
-            freezes=self.session.freezes.freeze_count,
             freeze_seconds=self.session.freezes.freeze_duration,
             last_packet_unix=None if last is None else last + offset,
         )

@@ -192,7 +192,9 @@ def _receiver_frames(view: ReceiverView) -> Iterator[Family]:
     yield counter(names.RECEIVER_UNDECODABLE, _one(counts.frames_undecodable))
     yield counter(names.RECEIVER_LATE, _one(counts.late_fragments))
     yield histogram(names.RECEIVER_LATENCY, [((), counts.frame_latency_histogram)])
-    yield counter(names.RECEIVER_FREEZES, _one(view.freezes))
+    yield counter(names.RECEIVER_MENDED, _one(counts.frames_mended))
+    yield counter(names.RECEIVER_LATE_FRAMES, _by_label(counts.frames_late))
+    yield counter(names.RECEIVER_FREEZES, _by_label(counts.freezes))
     yield counter(names.RECEIVER_FREEZE_SECONDS, _one(view.freeze_seconds))
 
 

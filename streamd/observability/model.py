@@ -54,6 +54,9 @@ class ReceiverCounts(Protocol):
     frames_lost: int
     frames_skipped: int
     frames_undecodable: int
+    frames_mended: int
+    frames_late: dict[str, int]
+    freezes: dict[str, int]
     late_fragments: int
     jitter: float
     frame_latency_histogram: Histogram
@@ -123,7 +126,6 @@ class ReceiverView:
 
     counts: ReceiverCounts
     codec: str
-    freezes: int
     freeze_seconds: float
     last_packet_unix: float | None
 

@@ -120,7 +120,13 @@ RECEIVER_LATENCY = _histogram(
 RECEIVER_JITTER = _gauge(
     "receiver_interarrival_jitter_seconds", "Interarrival jitter as RFC 3550 defines it."
 )
-RECEIVER_FREEZES = _counter("receiver_freezes", "Times the picture stood still.")
+RECEIVER_MENDED = _counter(
+    "receiver_frames_mended", "Times a repair frame let decoding go on after a loss."
+)
+RECEIVER_LATE_FRAMES = _counter(
+    "receiver_frames_late", "Frames shown more than 0.4 s after their capture.", "cause"
+)
+RECEIVER_FREEZES = _counter("receiver_freezes", "Times the picture stood still.", "cause")
 RECEIVER_FREEZE_SECONDS = _counter("receiver_freeze_seconds", "Time the picture stood still.")
 RECEIVER_FEEDBACK = _counter("receiver_feedback_reports", "Feedback reports sent.")
 RECEIVER_FEEDBACK_BYTES = _counter("receiver_feedback_bytes", "Bytes of feedback reports sent.")

@@ -25,7 +25,16 @@ MAX_REFERENCES = 256
 class Frame:
     """A frame in the making."""
 
-    __slots__ = ("completed_at", "count", "first_at", "keyframe", "parts", "refers", "rtp_time")
+    __slots__ = (
+        "completed_at",
+        "count",
+        "first_at",
+        "keyframe",
+        "mended",
+        "parts",
+        "refers",
+        "rtp_time",
+    )
 
     def __init__(
         self,
@@ -37,6 +46,8 @@ class Frame:
     ) -> None:
         """`refers`: number of the one frame it is predicted from, if that is not the last."""
         self.refers = refers
+        self.mended = False
+        """A part of it came out of order: as a copy, most likely."""
         self.count = count
         self.keyframe = keyframe
         self.rtp_time = rtp_time
@@ -87,10 +98,12 @@ class FrameAssembler:
         now: float,
         *,
         refers: int | None = None,
+        mends: bool = False,
     ) -> Frame | None:
         """Take one fragment; `fields` as `parse_video_ext` gives them. The frame, if now complete.
 
-        `refers`: the id on the wire of the only frame this one is predicted from.
+        `refers`: the id on the wire of the only frame this one is predicted from. `mends`: the
+        packet came out of order.
 
         Raises WireError when it contradicts an earlier fragment of its frame.
         """
@@ -108,6 +121,8 @@ class FrameAssembler:
             return None
         parts[index] = payload
         self._bytes += len(payload)
+        if mends:
+            frame.mended = True
         return self._whole(frame, now)
 
     def add_run(self, run: Run, now: float) -> Frame | None:

@@ -5,8 +5,9 @@ Numbers handed out never come twice, over any number of streams, and keep the lo
 """
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Literal, NamedTuple
 
+from streamd.qoe.causes import LATE, freeze_cause
 from streamd.qoe.freeze import FreezeDetector
 from streamd.session.events import FrameReady
 from streamd.session.frames import Frame
@@ -16,6 +17,24 @@ from streamd.session.stream import IncomingStream
 
 MAX_PENDING = 1024
 """Frames handed out whose capture time is remembered until they are decoded."""
+
+
+class _Pending(NamedTuple):
+    """A frame the decoder has."""
+
+    captured: float | None
+    """Capture time by the sender's wall clock (s)."""
+    mended: bool
+
+
+class _Shown(NamedTuple):
+    """The last picture shown."""
+
+    frame_no: int
+    captured: float | None
+    at: float
+    undecodable: int
+    """Frames refused until then."""
 
 
 class Playout:
@@ -31,10 +50,13 @@ class Playout:
         """`unix_offset`: Unix time minus session time (s)."""
         self._stats = stats
         self._unix_offset = unix_offset
-        self._captured: dict[int, float] = {}
+        self._pending: dict[int, _Pending] = {}
         self._base = 0
         self._last = 0
         self._last_completed: float | None = None
+        self._shown: _Shown | None = None
+        self.silence = 0.0
+        """Longest time without a packet since the last shown picture (s)."""
         self.stall = StallWatch()
         self.freezes = FreezeDetector(mode=freeze_rule)
 
@@ -58,24 +80,44 @@ class Playout:
         for number, frame in stream.assembler.poll(now):
             self._last = frame_no = self._base + number
             captured = stream.captured_unix(frame.rtp_time)
-            if captured is not None:
-                self._captured[frame_no] = captured
-                if len(self._captured) > MAX_PENDING:
-                    del self._captured[next(iter(self._captured))]
+            self._pending[frame_no] = _Pending(captured, frame.mended)
+            if len(self._pending) > MAX_PENDING:
+                del self._pending[next(iter(self._pending))]
             yield FrameReady(frame_no, frame.data(), frame.keyframe, now, captured)
 
     def decoded(self, frame_no: int, pictures: int, *, now: float) -> bool:
         """The decoder is done with a frame. False: the present stream's chain is broken."""
-        captured = self._captured.pop(frame_no, None)
+        pending = self._pending.pop(frame_no, _Pending(None, False))
         stats = self._stats
         if not pictures:
             stats.frames_undecodable += 1
             return frame_no < self._base - 0x8000
         stats.frames_decoded += 1
         self.stall.on_progress()
-        self.freezes.on_frame(now)
-        if captured is not None:
-            latency = max(0.0, now + self._unix_offset - captured)
+        self._show(frame_no, pending.captured, now)
+        if pending.captured is not None:
+            latency = max(0.0, now + self._unix_offset - pending.captured)
             stats.frame_latency.add(latency)
             stats.frame_latency_histogram.observe(latency)
+            if latency > LATE:
+                stats.frames_late["repair" if pending.mended else "delay"] += 1
         return True
+
+    def _show(self, frame_no: int, captured: float | None, now: float) -> None:
+        """Look for a freeze before this picture, and for its cause."""
+        stats, before = self._stats, self._shown
+        self._shown = _Shown(frame_no, captured, now, stats.frames_undecodable)
+        silence, self.silence = self.silence, 0.0
+        if not self.freezes.on_frame(now) or before is None:
+            return
+        gap = None
+        if captured is not None and before.captured is not None:
+            gap = captured - before.captured
+        cause = freeze_cause(
+            now - before.at,
+            refused=stats.frames_undecodable - before.undecodable,
+            silence=silence,
+            missing=frame_no - before.frame_no - 1,
+            captured_gap=gap,
+        )
+        stats.freezes[cause] += 1

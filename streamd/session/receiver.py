@@ -255,7 +255,11 @@ class ReceiverSession:
         stats = self.stats
         stats.packets += count
         stats.bytes += size
-        stats.last_arrival = self._last_arrival = datagram.received_at
+        at = datagram.received_at
+        silence = at - self._last_arrival
+        if silence > self._playout.silence:
+            self._playout.silence = silence
+        stats.last_arrival = self._last_arrival = at
         ecn = datagram.ecn
         if ecn is None:
             stats.ecn_unknown += count
@@ -360,8 +364,9 @@ class ReceiverSession:
         stats.frames_seen += assembler.take_seen()
         stats.frames_lost += assembler.lost
         stats.frames_skipped += assembler.skipped
+        stats.frames_mended += assembler.repaired
         stats.late_fragments += assembler.late_fragments
-        assembler.lost = assembler.skipped = assembler.late_fragments = 0
+        assembler.lost = assembler.skipped = assembler.late_fragments = assembler.repaired = 0
         stats.jitter = stream.jitter
 
     def _heard(self, address: Address, now: float) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from streamd.histogram import Histogram
+from streamd.qoe.causes import FREEZE_CAUSES, LATE_CAUSES
 from streamd.qoe.samples import Samples
 
 QUEUE_DELAY_BOUNDS = (
@@ -112,6 +113,12 @@ class ReceiverStats:
     """Complete, but given up to jump to a later key frame."""
     frames_undecodable: int = 0
     """Complete and in order, but refused by the decoder or without its reference."""
+    frames_mended: int = 0
+    """Times a repair frame let decoding go on after a loss."""
+    frames_late: dict[str, int] = field(default_factory=lambda: dict.fromkeys(LATE_CAUSES, 0))
+    """Shown later than `qoe.causes.LATE` after capture, by cause."""
+    freezes: dict[str, int] = field(default_factory=lambda: dict.fromkeys(FREEZE_CAUSES, 0))
+    """By cause; the sum is that of the freeze detector."""
     late_fragments: int = 0
     """Fragments of frames that had been shown or given up."""
     jitter: float = 0.0

@@ -87,7 +87,13 @@ class IncomingStream:
         keyframe = video[0] >= FLAG_KEYFRAME
         refers = None if start - ext <= VIDEO_SIZE else parse_reference(data, ext, start)
         return self.assembler.add(
-            video, keyframe, timestamp, data[start:end], arrived_at, refers=refers
+            video,
+            keyframe,
+            timestamp,
+            data[start:end],
+            arrived_at,
+            refers=refers,
+            mends=seq <= highest,
         )
 
     def take_run(self, run: Run, arrived_at: float) -> bool:

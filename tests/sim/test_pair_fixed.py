@@ -167,6 +167,13 @@ def test_an_outage_of_two_seconds_is_survived() -> None:
     assert latest is not None
     assert latest < 0.06
     assert pair.sender.stats.keyframe_requests["unacked"] >= 1
+    assert pair.receiver.stats.freezes == {
+        "decoder": 0,
+        "outage": 1,
+        "loss": 0,
+        "source": 0,
+        "delay": 0,
+    }
     silent = pair.told(PeerSilent)
     assert len(silent) == 2
     assert len(pair.told(PeerHeard)) == 4

@@ -102,7 +102,8 @@ def test_what_a_controller_does_not_have_has_no_sample() -> None:
 
 def test_a_receiver_exports_codepoints_and_freezes() -> None:
     stats = ReceiverStats(packets=10, ecn=[1, 2, 3, 4], ecn_unknown=5, jitter=0.002)
-    view = ReceiverView(stats, "vp9", freezes=2, freeze_seconds=0.75, last_packet_unix=1.5e9)
+    stats.freezes["outage"] = 2
+    view = ReceiverView(stats, "vp9", freeze_seconds=0.75, last_packet_unix=1.5e9)
     registry = CollectorRegistry()
     registry.register(ReceiverCollector(lambda: view))
     exported = lines(registry)
@@ -113,7 +114,8 @@ def test_a_receiver_exports_codepoints_and_freezes() -> None:
         'streamd_receiver_ecn_packets_total{codepoint="ce"} 4.0',
         "streamd_receiver_ecn_unknown_packets_total 5.0",
         "streamd_receiver_interarrival_jitter_seconds 0.002",
-        "streamd_receiver_freezes_total 2.0",
+        'streamd_receiver_freezes_total{cause="outage"} 2.0',
+        'streamd_receiver_freezes_total{cause="loss"} 0.0',
         "streamd_receiver_freeze_seconds_total 0.75",
         "streamd_receiver_last_packet_timestamp_seconds 1.5e+09",
     ):
@@ -184,7 +186,7 @@ def test_two_registries_do_not_meet() -> None:
 def test_everything_exported_is_documented() -> None:
     sender, receiver = CollectorRegistry(), CollectorRegistry()
     sender.register(SenderCollector(lambda: sender_view(SenderStats(), ControllerStats())))
-    view = ReceiverView(ReceiverStats(), "vp9", 0, 0.0, None)
+    view = ReceiverView(ReceiverStats(), "vp9", 0.0, None)
     receiver.register(ReceiverCollector(lambda: view))
     link = CollectorRegistry()
     link.register(LinkCollector(list))
