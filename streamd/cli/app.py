@@ -10,6 +10,7 @@ from streamd.cli.demo import demo
 from streamd.cli.lab import lab_app
 from streamd.cli.sim import sim
 
+ABOUT = "Real-time video over RTP/UDP under congestion control, with L4S."
 DAEMONS = {
     "sender": "Encode and send one stream under congestion control.",
     "receiver": "Receive a stream, send feedback, decode and judge it.",
@@ -25,12 +26,13 @@ def build_app(words: Sequence[str]) -> typer.Typer:
     """
     app = typer.Typer(
         name="streamd",
-        help="Real-time video over RTP/UDP under congestion control, with L4S.",
+        help=ABOUT,
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
     )
+    app.callback(help=ABOUT)(_global_options)
     config = typer.Typer(help="Check and show configurations.", no_args_is_help=True)
     config.command("check")(config_check)
     config.add_typer(_show_app(words), name="show")
@@ -138,6 +140,23 @@ def health(
     from streamd.cli.health import ask
 
     raise typer.Exit(ask(url, timeout))
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        version()
+        raise typer.Exit
+
+
+def _global_options(
+    shown: Annotated[
+        bool,
+        typer.Option(
+            "--version", is_eager=True, callback=_show_version, help="Print the version and end."
+        ),
+    ] = False,
+) -> None:
+    """Options before the command: each acts by itself."""
 
 
 def version() -> None:

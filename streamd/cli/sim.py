@@ -10,7 +10,7 @@ def sim(
     scenario: Annotated[
         Path, typer.Argument(metavar="SCENARIO.toml", help="What to simulate (docs/scenarios.md).")
     ],
-    seed: Annotated[int, typer.Option(help="Seed of every random choice.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of every random choice.")] = 1,
     json: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the results to this file.")
     ] = None,

@@ -31,6 +31,7 @@ from streamd.config.units import Capacity, HostPort
 from streamd.ecn import Ecn, from_name
 from streamd.errors import ConfigError
 from streamd.link.queue import QueueSpec
+from streamd.qoe.tool import TICK, TICK_2026_03
 from streamd.registry import Registry
 
 
@@ -38,7 +39,11 @@ class DaemonConfig(BaseModel):
     """What all daemons share."""
 
     model_config = ConfigDict(
-        extra="forbid", frozen=True, validate_by_name=True, validate_by_alias=True
+        extra="forbid",
+        frozen=True,
+        validate_by_name=True,
+        validate_by_alias=True,
+        allow_inf_nan=False,
     )
     plugin_section: ClassVar[str | None] = None
     """The first part of the keys that belong to plug-ins."""
@@ -166,6 +171,11 @@ class SenderConfig(DaemonConfig, StreamSettings):
             modes = ", ".join(spec.ecn_modes)
             raise ConfigError(f"controller {spec.name!r} cannot use {mode}, only {modes}")
         return from_name(mode)
+
+    def tool_tick(self) -> float:
+        """Of the BW tool's averaged queue delay: its version of 2026-03-04 has another one."""
+        _, options = self.controller_choice()
+        return TICK_2026_03 if getattr(options, "profile", "") == "2026-03-04" else TICK
 
     def _trial_controller(self) -> object:
         """Build one, so that parameters that do not fit together show before the start."""

@@ -59,6 +59,7 @@ def convert(name: str, hint: Any, value: object) -> object:
 
     Strings may carry units: names ending in `_bps`, `_bytes`, `_ms` and `_us` say what they hold;
     otherwise a unit of time means seconds, `1%` and `1/4` are shares, whole numbers are sizes.
+    A list may be written with commas.
     """
     kinds = set(_members(hint))
     if isinstance(value, bool) and bool not in kinds and Any not in kinds:
@@ -67,6 +68,9 @@ def convert(name: str, hint: Any, value: object) -> object:
         return None
     if isinstance(value, str) and kinds & {int, float} and str not in kinds:
         value = _quantity(name, value, whole=float not in kinds)
+    if isinstance(value, str) and any(get_origin(kind) is tuple for kind in kinds):
+        # a command line and the environment have no lists
+        value = tuple(part.strip() for part in value.split(","))
     adapter: TypeAdapter[object] = TypeAdapter(hint)
     return adapter.validate_python(value)
 

@@ -16,6 +16,7 @@ from streamd.config.fields import (
 )
 from streamd.config.units import format_rate
 from streamd.datagram import Address
+from streamd.qoe.tool import TICK
 from streamd.session.keyframes import Cause, KeyframeOptions
 from streamd.session.packetize import StreamIdentity
 from streamd.session.rtx import PAYLOAD_TYPE_STEP, RtxIdentity
@@ -119,10 +120,11 @@ class StreamSettings(BaseModel):
         bwtool: bool = False,
         minus_one: bool = False,
         long_term: bool = False,
+        tool_tick: float = TICK,
     ) -> SenderOptions:
         """What the session is told, whoever drives it.
 
-        `long_term`: the encoder keeps long-term references.
+        `long_term`: the encoder keeps long-term references. `tool_tick` as in the options.
         """
         return SenderOptions(
             identity=identity,
@@ -143,6 +145,7 @@ class StreamSettings(BaseModel):
                 period=self.keyframe_period,
             ),
             breaker=self.rate is None,
+            tool_tick=tool_tick,
             quantum=self.pacing_quantum,
         )
 

@@ -111,6 +111,7 @@ class SenderDaemon:
             peer,
             bwtool=config.profile == "bw-tool",
             minus_one=config.counts_minus_one(),
+            tool_tick=config.tool_tick(),
         )
 
     def _identity(self) -> StreamIdentity:

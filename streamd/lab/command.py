@@ -49,6 +49,8 @@ def run_experiment(options: RunOptions) -> int:
     checked = check_live if options.live else check
     grid = build(load(options.name), _choices(options), checked)
     store = Store(options.out or DEFAULT_OUT / grid.experiment.name)
+    if store.folder.exists() and not store.folder.is_dir():
+        raise ConfigError(f"--out {store.folder}: is a file, not a folder")
     with runner.bar(grid.experiment.name) as watcher:
         tally = runner.run(grid, store, _backend(options), watcher)
     return _tell(grid, store, tally, options.json_file)

@@ -11,13 +11,12 @@ from pydantic import ValidationError
 
 from streamd.clock import MonotonicClock
 from streamd.config.capacity import load_capacity
-from streamd.config.sections import problem_text
 from streamd.config.units import Capacity
 from streamd.errors import ConfigError
 from streamd.lab.experiment import Kind
 from streamd.lab.grid import Job
 from streamd.sim import live
-from streamd.sim.model import Scenario
+from streamd.sim.scenario import Scenario, scenario_problems, source_problem
 from streamd.sim.world import simulate
 
 Tables = dict[str, dict[str, Any]]
@@ -77,9 +76,14 @@ def check(kind: Kind, config: dict[str, Any]) -> None:
         try:
             scenario = Scenario.model_validate(config)
         except ValidationError as error:
-            raise ConfigError("; ".join(_problems(error))) from None
+            found = dict.fromkeys(text for _, text in scenario_problems(error, config))
+            raise ConfigError("; ".join(found)) from None
         for path in scenario.paths.values():
             _read(path.capacity)
+        for flow in scenario.flows:
+            problem = source_problem(flow.source)
+            if problem:
+                raise ConfigError(f"flows.{flow.name}.source: {problem}")
         return
     from streamd.lab import probes
 
@@ -112,15 +116,3 @@ def _simulate(job: Job) -> Output:
 def _live(job: Job) -> Output:
     result = live.run(job.config, seed=job.seed)
     return Output(result.summary, result.tables())
-
-
-def _problems(error: ValidationError) -> list[str]:
-    found = []
-    for item in error.errors(include_url=False):
-        key = ".".join(str(part) for part in item["loc"])
-        if item["type"] == "extra_forbidden":
-            found.append(f"unknown key {key}")
-            continue
-        message = problem_text(ValueError(item["msg"].removeprefix("Value error, ")), item["input"])
-        found.append(f"{key}: {message}" if key else message)
-    return found

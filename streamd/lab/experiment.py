@@ -16,6 +16,9 @@ from streamd.config.lines import Parts, key_lines, line_of
 from streamd.config.sections import suggest
 from streamd.config.units import parse_duration
 from streamd.errors import ConfigError
+from streamd.lab.probes import FIGURES as PROBE_FIGURES
+from streamd.results.joined import FIGURES
+from streamd.sim.tables import SERIES
 
 Kind = Literal["scenario", "trace", "clips"]
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
@@ -156,6 +159,7 @@ def grid_problems(experiment: Experiment) -> Iterator[tuple[Parts, str]]:
     """What makes a grid impossible: the key at fault and a sentence."""
     levels = experiment.levels()
     yield from _base_problems(experiment)
+    yield from _metric_problems(experiment)
     for key, values in experiment.vary.items():
         if key in experiment.parameters:
             yield ("vary", key), f"{key} is the name of a parameter as well"
@@ -211,6 +215,29 @@ def _base_problems(experiment: Experiment) -> Iterator[tuple[Parts, str]]:
                 ("figures", str(number)),
                 f"figure {figure.name} of kind {figure.kind} needs {part}",
             )
+
+
+def _metric_problems(experiment: Experiment) -> Iterator[tuple[Parts, str]]:
+    """Figures that no run of this kind has: they would stay empty without a word."""
+    kind = experiment.kind
+    known = sorted(FIGURES if kind == "scenario" else PROBE_FIGURES[kind])
+    named: list[tuple[Parts, str]] = [(("metrics",), metric) for metric in experiment.metrics]
+    for number, figure in enumerate(experiment.figures):
+        named += [(("figures", str(number)), metric) for metric in figure.metrics]
+    named += [
+        (("published", str(number)), value.metric)
+        for number, value in enumerate(experiment.published)
+    ]
+    for place, metric in named:
+        if metric not in known:
+            yield place, f"{place[0]}: no run has a figure {metric}{suggest(metric, known)}"
+    for number, figure in enumerate(experiment.figures):
+        for column in {column for panel in figure.panels for column in panel.columns}:
+            if column not in SERIES:
+                yield (
+                    ("figures", str(number)),
+                    f"figure {figure.name}: no series {column}{suggest(column, list(SERIES))}",
+                )
 
 
 def _bounds_problems(key: str, bounds: tuple[str, str]) -> Iterator[str]:

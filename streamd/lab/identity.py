@@ -22,20 +22,27 @@ from streamd.media.factory import CLIPS, SYNTHETIC
 
 KEY_LENGTH = 20
 """Hex digits of a key: enough for any number of runs, short enough for a folder name."""
-_NOT_IN_RESULTS = ("bench", "cli", "lab")
-"""Sub-packages that no figure depends on."""
+_NOT_IN_RESULTS = ("bench", "cli", "daemon", "io", "lab", "observability", "stack", "testing")
+"""Sub-packages that no simulated figure depends on; live ones do on some of them."""
 _IN_RESULTS = ("lab/execute.py", "lab/probes.py")
 """Files of those that figures do depend on."""
+_LIVE = ("daemon", "io", "stack")
+"""Of the sub-packages above: those that take part in a live run."""
 
 
-@lru_cache(maxsize=1)
-def code_digest() -> str:
-    """SHA-256 of every source file that has a part in a run's figures."""
-    root = Path(streamd.__file__).parent
+@lru_cache
+def code_digest(*, live: bool = False, root: Path | None = None) -> str:
+    """SHA-256 of every source file that has a part in a run's figures.
+
+    What only shows, stores or measures is left out, so that a change to a report does not
+    make every run be done anew. `root`: the package's folder.
+    """
+    root = root or Path(streamd.__file__).parent
+    left_out = [name for name in _NOT_IN_RESULTS if not (live and name in _LIVE)]
     digest = hashlib.sha256()
     for file in sorted(root.rglob("*.py")):
         name = file.relative_to(root).as_posix()
-        if name.partition("/")[0] in _NOT_IN_RESULTS and name not in _IN_RESULTS:
+        if name.partition("/")[0] in left_out and name not in _IN_RESULTS:
             continue
         digest.update(f"{name}\0".encode())
         digest.update(hashlib.sha256(file.read_bytes()).digest())
@@ -60,7 +67,7 @@ def run_key(kind: str, config: Mapping[str, Any], seed: int, *, live: bool = Fal
         "config": portable(config),
         "seed": seed,
         "live": live,
-        "code": code_digest(),
+        "code": code_digest(live=live),
         "libraries": library_versions(),
     }
     return digest_of(known)[:KEY_LENGTH]

@@ -31,6 +31,12 @@ KEYS = {
 }
 """What each kind of probe has to be told."""
 
+FIGURES = {
+    "trace": frozenset({"min_bps", "max_bps", "mean_bps", "sd_bps", "seconds_count"}),
+    "clips": frozenset({"ti_min", "ti_max", "ti_mean", "ti_sd", "pictures_count"}),
+}
+"""What each kind gives."""
+
 Result = tuple[dict[str, Any], dict[str, dict[str, Any]]]
 
 

@@ -13,6 +13,14 @@ SENDER_KEYS = (
     "rtt_p95_s",
     "queue_delay_est_p50_s",
     "queue_delay_est_p95_s",
+    "queue_delay_tool_p50_s",
+    "queue_delay_tool_p95_s",
+    "duration_s",
+    "packets_count",
+    "feedback_reports_count",
+    "circuit_breaker_count",
+    "frames_skipped_count",
+    "encode_mean_s",
     "frames_encoded_count",
     "frames_dropped_by_encoder_count",
     "keyframes_count",
@@ -37,6 +45,7 @@ RECEIVER_KEYS = (
     "rendered_frames_count",
     "frame_latency_p50_s",
     "frame_latency_p95_s",
+    "frame_latency_p99_s",
 )
 LINK_KEYS = (
     "queue_delay_p50_s",
@@ -47,6 +56,22 @@ LINK_KEYS = (
     "link_marks_count",
     "utilisation_ratio",
 )
+NOT_NUMBERS = frozenset(
+    {
+        "keyframe_requests_count",
+        "frames_late_count",
+        "freeze_causes_count",
+        "freeze_rule",
+        "link_drops_count",
+        "link_marks_count",
+    }
+)
+"""Keys whose value is a table or a text."""
+FIGURES = frozenset(
+    {*SENDER_KEYS, *RECEIVER_KEYS, *LINK_KEYS, "ce_ratio", "frames_lost_count", "delivered_bps"}
+    - NOT_NUMBERS
+)
+"""Every key of a stream that is a number, or null where there is none."""
 LOST_KEYS = ("frames_lost_count", "frames_skipped_count", "frames_undecodable_count")
 
 

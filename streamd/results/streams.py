@@ -72,6 +72,7 @@ def sender_summary(
         "ce_ratio": ce_ratio(stats.ecn_acked),
         **percentiles("rtt", stats.rtt, 50, 95),
         **percentiles("queue_delay_est", stats.queue_delay, 50, 95),
+        **percentiles("queue_delay_tool", session.tool.samples, 50, 95),
         "frames_encoded_count": stats.frames_key + stats.frames_delta,
         "frames_dropped_by_encoder_count": stats.frames_dropped_by_encoder,
         "keyframes_count": stats.frames_key,

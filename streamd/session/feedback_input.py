@@ -1,6 +1,7 @@
 """What the sender makes of a feedback report: controller, repair, statistics."""
 
 from streamd.cc.api import Controller, FeedbackReport, SentPacket
+from streamd.qoe.tool import ToolQueueDelay
 from streamd.session.history import SentHistory
 from streamd.session.queue import PacketQueue
 from streamd.session.repair import Retransmitter
@@ -25,11 +26,13 @@ class FeedbackInput:
         *,
         retransmissions: int,
         deadline: float,
+        tool: ToolQueueDelay,
     ) -> None:
         self._history = history
         self._controller = controller
         self._stats = stats
         self._repair = Retransmitter(history, queue, limit=retransmissions, deadline=deadline)
+        self._tool = tool
         self._newest_report: float | None = None
         self.srtt = INITIAL_RTT
         """Smoothed round-trip time without the receiver's holding time (s)."""
@@ -68,7 +71,7 @@ class FeedbackInput:
             self._sample_rtt(newest, report, now)
         self._controller.on_feedback(report, now=now)
         self._repair.on_report(self.srtt, now)
-        self._sample_queue_delay(report)
+        self._sample_queue_delay(report, now)
         return newest is not None
 
     def repair_tail(self, now: float) -> None:
@@ -107,11 +110,12 @@ class FeedbackInput:
         self.srtt = rtt if not self._stats.rtt.count else self.srtt + (rtt - self.srtt) / 8
         self._stats.rtt.add(rtt)
 
-    def _sample_queue_delay(self, report: FeedbackReport) -> None:
+    def _sample_queue_delay(self, report: FeedbackReport, now: float) -> None:
         delay = self._controller.stats(report.streams[-1].ssrc).queue_delay
         if delay is not None:
             self._stats.queue_delay.add(delay)
             self._stats.queue_delay_histogram.observe(delay)
+            self._tool.on_estimate(delay, now)
 
 
 def _newest_acked(report: FeedbackReport) -> SentPacket | None:

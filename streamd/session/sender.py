@@ -22,6 +22,7 @@ from streamd.ecn import NOT_ECT
 from streamd.errors import ProtocolViolation, WireError
 from streamd.media.model import EncodedFrame
 from streamd.peer import PeerLatch, same_endpoint
+from streamd.qoe.tool import TICK, ToolQueueDelay
 from streamd.session.breaker import CircuitBreaker
 from streamd.session.events import (
     Event,
@@ -78,6 +79,8 @@ class SenderOptions:
     keyframes: KeyframeOptions = field(default_factory=KeyframeOptions)
     breaker: bool = True
     """False for a rate fixed by the user."""
+    tool_tick: float = TICK
+    """Between two steps of the BW tool's average of the queue delay (s)."""
     quantum: float = QUANTUM
     """Pacing quantum (s)."""
     drain_seconds: float = 2.0
@@ -124,6 +127,8 @@ class SenderSession:
         )
         self._events: deque[Event] = deque()
         self.stats = SenderStats(keyframe_requests=self._keyframes.taken)
+        self.tool = ToolQueueDelay(tick=options.tool_tick, start=now)
+        """The queue delay as the SCReAM BW tool reports it."""
         self._outgoing = Outgoing(
             self._queue,
             self._history,
@@ -140,6 +145,7 @@ class SenderSession:
             self.stats,
             retransmissions=options.retransmissions,
             deadline=options.repair_deadline,
+            tool=self.tool,
         )
         self._references = (
             ReferenceTracker(self._history, self._queue) if options.repair_frames else None

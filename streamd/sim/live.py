@@ -134,13 +134,16 @@ def _flag(key: str, value: object) -> list[str]:
 
 
 def _options(scenario: Scenario, key: str, given: Mapping[str, Any]) -> dict[str, str]:
+    """As a command line writes them: lists with commas."""
+    texts: dict[str, str] = {}
     for name, value in given.items():
-        if not isinstance(value, str | int | float):
-            raise _cannot(scenario, f"{key}.{name} is no plain value")
-    return {
-        name: str(value).lower() if isinstance(value, bool) else str(value)
-        for name, value in given.items()
-    }
+        items = value if isinstance(value, list | tuple) else (value,)
+        if not all(isinstance(item, str | int | float) for item in items):
+            raise _cannot(scenario, f"{key}.{name} is neither a plain value nor a list of them")
+        texts[name] = ",".join(
+            str(item).lower() if isinstance(item, bool) else str(item) for item in items
+        )
+    return texts
 
 
 def _bottleneck(scenario: Scenario, flow: FlowSpec) -> list[str]:

@@ -48,7 +48,7 @@ _NOBODY = HostPort("192.0.2.1", 5004)
 class Table(BaseModel):
     """What all tables of a scenario share."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     @field_validator("*", mode="before")
     @classmethod

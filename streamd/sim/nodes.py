@@ -18,7 +18,6 @@ from streamd.link.queue import Packet
 from streamd.link.record import PacketRecord
 from streamd.media.model import EncodedFrame, FrameSource, Picture, VideoDecoder, VideoEncoder
 from streamd.peer import ip_udp_bytes
-from streamd.results.tool import ToolQueueDelay
 from streamd.session.events import FrameReady, SessionClosed
 from streamd.session.receiver import ReceiverSession
 from streamd.session.sender import FramePlan, SenderSession
@@ -149,12 +148,10 @@ class SenderNode:
         encode_time: float | None,
         scheduler: Agenda,
         log: EventLog,
-        tool: ToolQueueDelay,
         clock: Clock | None,
     ) -> None:
         """`encode_time` (s) None: taken from `clock`."""
         self.session = session
-        self.tool = tool
         self._flow = flow
         self._source = source
         self._encoder = encoder
@@ -320,8 +317,6 @@ class SenderNode:
     def _note_feedback(self, now: float) -> None:
         stats = self.session.controller_stats()
         delay = stats.queue_delay
-        if delay is not None:
-            self.tool.on_estimate(delay, now)
         self._log.feedback.add(
             (
                 self._flow,

@@ -1,7 +1,7 @@
 """Reads scenario files. Whatever is wrong with one is a single ConfigError, with file and line."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from streamd.config.layers import read_toml
 from streamd.config.lines import Parts, line_of
 from streamd.config.sections import problem_text, suggest
 from streamd.errors import ConfigError
+from streamd.media.factory import CLIPS, SYNTHETIC
 from streamd.sim.model import FlowSpec, PathSpec, Scenario, Table
 
 __all__ = ["FlowSpec", "PathSpec", "Scenario", "load_scenario"]
@@ -38,7 +39,19 @@ def load_scenario(path: Path) -> Scenario:
         except ConfigError as error:
             place = places.of(("paths", name, "capacity"))
             raise ConfigError(f"{place}: paths.{name}.capacity: {error}") from error
+    for number, flow in enumerate(scenario.flows):
+        problem = source_problem(flow.source)
+        if problem:
+            place = places.of(("flows", str(number), "source"))
+            raise ConfigError(f"{place}: flows.{flow.name}.source: {problem}")
     return scenario
+
+
+def source_problem(source: str) -> str | None:
+    """Why a file cannot be streamed, as far as its name tells; None for anything else."""
+    if source in (*CLIPS, SYNTHETIC) or ":" in source or Path(source).is_file():
+        return None
+    return f"{source} is no file, nor a built-in clip ({', '.join((*CLIPS, SYNTHETIC))})"
 
 
 class _Places:
@@ -56,29 +69,54 @@ class _Places:
 
 
 def _problems(error: ValidationError, tree: dict[str, Any], places: _Places) -> Iterator[str]:
+    for key, problem in scenario_problems(error, tree):
+        yield f"{places.of(key)}: {problem}"
+
+
+def scenario_problems(
+    error: ValidationError, tree: Mapping[str, Any]
+) -> Iterator[tuple[Parts, str]]:
+    """What is wrong with a scenario: the key at fault as in its file, and a sentence.
+
+    The sentence names a flow by its name: that is how a level of an experiment sets its keys.
+    """
     for item in error.errors(include_url=False):
+        if item["type"] == "too_short" and tree.get(str(item["loc"][0])):
+            continue  # its members are no good, and each of them is told
         key = _key(item["loc"], tree)
+        shown = ".".join(_named(key, tree))
         if item["type"] == "extra_forbidden":
-            hint = suggest(key[-1], list(_table(key).model_fields))
-            yield f"{places.of(key)}: unknown key {'.'.join(key)}{hint}"
+            yield key, f"unknown key {shown}{suggest(key[-1], list(_table(key).model_fields))}"
         elif item["type"] == "missing":
-            yield f"{places.of(key)}: {'.'.join(key)} is needed"
+            yield key, f"{shown} is needed"
         else:
             single = ValueError(item["msg"].removeprefix("Value error, "))
             message = problem_text(single, item["input"])
-            yield _sentence(key, message, places, whole=isinstance(item["input"], dict))
+            yield _sentence(key, message, tree, whole=isinstance(item["input"], dict))
 
 
-def _sentence(key: Parts, message: str, places: _Places, *, whole: bool) -> str:
-    """A problem with its place; a message about a `whole` table begins with the key in it."""
+def _named(key: Parts, tree: Mapping[str, Any]) -> Parts:
+    """The key with the flow's name in place of its number, if it has a proper one."""
+    if len(key) < 2 or key[0] != "flows" or not key[1].isdigit():
+        return key
+    flow = tree["flows"][int(key[1])]
+    name = flow.get("name") if isinstance(flow, Mapping) else None
+    return ("flows", name, *key[2:]) if isinstance(name, str) and name else key
+
+
+def _sentence(
+    key: Parts, message: str, tree: Mapping[str, Any], *, whole: bool
+) -> tuple[Parts, str]:
+    """A problem with its key; a message about a `whole` table begins with the key in it."""
     named = _NAMED_KEY.match(message) if whole else None
     if named is None:
-        return ": ".join(filter(None, (places.of(key), ".".join(key), message)))
+        return key, ": ".join(filter(None, (".".join(_named(key, tree)), message)))
     inner = (*key, *named[2].split("."))
-    return f"{places.of(inner)}: {named[1] or ''}{'.'.join(inner)}{message[named.end() :]}"
+    shown = ".".join(_named(inner, tree))
+    return inner, f"{named[1] or ''}{shown}{message[named.end() :]}"
 
 
-def _key(location: tuple[int | str, ...], tree: dict[str, Any]) -> Parts:
+def _key(location: tuple[int | str, ...], tree: Mapping[str, Any]) -> Parts:
     """The part of pydantic's location that is in the file: it also names members of unions."""
     if len(location) > 2 and location[0] in ("paths", "flows"):
         return tuple(map(str, location[:3]))

@@ -10,7 +10,6 @@ from streamd.results.link import link_summary, recorded_summary
 from streamd.results.streams import (
     NoSocket,
     Summary,
-    percentiles,
     rate_bps,
     receiver_summary,
     sender_summary,
@@ -50,7 +49,7 @@ class Flow(Protocol):
 
 
 def flow_summary(flow: Flow, *, now: float) -> Summary:
-    """As one chain of `streamd demo --json`, and the BW tool's averaged queue delay.
+    """As one chain of `streamd demo --json`.
 
     Loss on the link is the flow's own; drops and marks by cause are those of its
     uplink, all flows together.
@@ -65,6 +64,8 @@ def flow_summary(flow: Flow, *, now: float) -> Summary:
         now=now,
     )
     sent["tx_bps"] = _tx_bps(flow)
+    sent["frames_skipped_count"] = sender.skipped
+    sent["encode_mean_s"] = ratio(sender.encode_seconds, sender.encoded)
     got["rx_bps"] = _rx_bps(flow)
     got["freeze_count"] -= base.freezes
     got["freeze_s"] -= base.freeze_seconds
@@ -75,19 +76,9 @@ def flow_summary(flow: Flow, *, now: float) -> Summary:
         "kernel_drops_count": 0,
     }
     capable = flow.spec.ecn_codepoint() != NOT_ECT
-    tool = sender.tool
-    return {
-        **join(sent, link, got, ecn_capable=capable, exit_codes={}),
-        "delivered_bps": link["delivered_bps"],
-        "duration_s": sent["duration_s"],
-        "packets_count": sent["packets_count"],
-        "feedback_reports_count": sent["feedback_reports_count"],
-        "circuit_breaker_count": sent["circuit_breaker_count"],
-        "frame_latency_p99_s": got["frame_latency_p99_s"],
-        "frames_skipped_count": sender.skipped,
-        "encode_mean_s": ratio(sender.encode_seconds, sender.encoded),
-        **percentiles("queue_delay_tool", tool.samples, 50, 95),
-    }
+    row = join(sent, link, got, ecn_capable=capable, exit_codes={})
+    row["delivered_bps"] = link["delivered_bps"]
+    return row
 
 
 def path_summary(node: PathNode, spec: PathSpec, *, since: float, now: float) -> Summary:

@@ -133,6 +133,18 @@ def _capacity(node: PathNode, edges: Sequence[float]) -> list[float]:
     return [8 * (after - before) / BIN for before, after in pairwise(offered)]
 
 
+SERIES = (
+    "time_s",
+    "capacity_bps",
+    "tx_bps",
+    "rx_bps",
+    "queue_delay_s",
+    "rtt_s",
+    "target_bps",
+)
+"""Columns of the table `series` besides `flow`."""
+
+
 def _joined(
     flows: Sequence[_FlowSeries], edges: Sequence[float], capacity: Sequence[Sequence[float]]
 ) -> Columns:

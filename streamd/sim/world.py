@@ -20,7 +20,6 @@ from streamd.media.model import FrameSource
 from streamd.qoe.samples import Samples
 from streamd.results.link import is_media
 from streamd.results.streams import Summary
-from streamd.results.tool import TICK, TICK_2026_03, ToolQueueDelay
 from streamd.session.packetize import PAYLOAD_TYPES, StreamIdentity
 from streamd.session.receiver import ReceiverOptions, ReceiverSession
 from streamd.session.sender import SenderSession
@@ -200,7 +199,7 @@ class World:
             parameters, ecn=config.ecn_codepoint(), rng=self._rng(spec, "controller"), now=now
         )
         limits = config.limits()
-        options = config.sender_options(self._identity(spec), peer)
+        options = config.sender_options(self._identity(spec), peer, tool_tick=config.tool_tick())
         source: FrameSource = open_source(spec.source, fps=spec.fps, size=spec.size, loop=spec.loop)
         encoder = open_encoder(
             spec.effective_codec,
@@ -214,7 +213,6 @@ class World:
         )
         measured = spec.modelled_encode_time is None
         clock: Clock | None = MonotonicClock() if measured else None
-        profile = getattr(parameters, "profile", "")
         return SenderNode(
             number,
             SenderSession(options, controller, now=now, unix_offset=UNIX_EPOCH - self._begin),
@@ -223,7 +221,6 @@ class World:
             encode_time=spec.modelled_encode_time,
             scheduler=agenda,
             log=self._log,
-            tool=ToolQueueDelay(tick=TICK_2026_03 if profile == "2026-03-04" else TICK, start=now),
             clock=clock,
         )
 
@@ -270,7 +267,7 @@ class World:
             sent, got = flow.sender.session.stats, flow.receiver.session.stats
             sent.rtt, sent.queue_delay = Samples(), Samples()
             got.inter_frame, got.frame_latency = Samples(), Samples()
-            flow.sender.tool.samples = Samples()
+            flow.sender.session.tool.samples = Samples()
             freezes = flow.receiver.session.freezes
             flow.baseline = Baseline(
                 now,

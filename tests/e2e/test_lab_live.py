@@ -54,6 +54,10 @@ def test_the_same_experiment_live_and_simulated(tmp_path: Path) -> None:
         assert frames["runs"] == 1
         # Two seconds at 50 frames per second.
         assert 98 <= frames["median"] <= 101
+    summaries = [json.loads(path.read_text()) for path in tmp_path.glob("*/runs/*/summary.json")]
+    keys = [summary["flows"]["video"].keys() for summary in summaries]
+    assert len(keys) == 2
+    assert keys[0] == keys[1]
     runs = [json.loads(path.read_text(encoding="utf-8")) for path in tmp_path.glob("*.json")]
     assert sorted(run["live"] for found in runs for run in found["runs"]) == [False, True]
 

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from streamd.errors import ConfigError
-from streamd.results.joined import LINK_KEYS, RECEIVER_KEYS, SENDER_KEYS
+from streamd.results.joined import FIGURES, LINK_KEYS, NOT_NUMBERS, RECEIVER_KEYS, SENDER_KEYS
 from streamd.sim.scenario import Scenario
+from streamd.sim.tables import SERIES
 from streamd.sim.world import RunResult, simulate
 
 
@@ -216,3 +217,12 @@ def test_real_video_is_encoded_and_decoded_inside() -> None:
     assert row["encode_mean_s"] == pytest.approx(0.004)
     assert first.summary == second.summary
     check_accounts(first)
+
+
+def test_what_a_flow_has_is_what_experiments_may_ask_for() -> None:
+    result = run(settings(ecn="ect1"))
+    row = result.summary["flows"]["video"]
+    assert row.keys() == FIGURES | NOT_NUMBERS | {"warnings", "exit_codes"}
+    numbers = {key for key, value in row.items() if isinstance(value, int | float)}
+    assert numbers | {key for key in FIGURES if row[key] is None} == FIGURES
+    assert result.tables()["series"].keys() == {"flow", *SERIES}

@@ -205,8 +205,9 @@ def test_plugins_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["controllers", "nosuch"]) == 78
 
 
-def test_version(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["version"]) == 0
+@pytest.mark.parametrize("word", ["version", "--version"])
+def test_version(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([word]) == 0
     assert capsys.readouterr().out == f"{__version__}\n"
 
 

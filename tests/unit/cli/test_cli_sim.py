@@ -53,7 +53,9 @@ def test_the_same_seed_writes_the_same_file(scenario: Path, tmp_path: Path) -> N
 def test_an_unknown_key_ends_with_78(scenario: Path, capsys: pytest.CaptureFixture[str]) -> None:
     scenario.write_text(SCENARIO.replace("ecn", "enc"))
     assert main(["sim", str(scenario)]) == 78
-    assert f"{scenario}:9: unknown key flows.0.enc; did you mean ecn?" in capsys.readouterr().err
+    assert (
+        f"{scenario}:9: unknown key flows.video.enc; did you mean ecn?" in capsys.readouterr().err
+    )
 
 
 def test_a_missing_scenario_ends_with_78(
@@ -68,3 +70,26 @@ def test_a_result_that_cannot_be_written_is_told_before_the_run(
 ) -> None:
     assert main(["sim", str(scenario), "--json", str(tmp_path / "no" / "out.json")]) == 3
     assert "there is no folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('ecn = "ect1"', 'source = "none.mp4"', "9: flows.video.source: none.mp4 is no file"),
+        ('ecn = "ect1"', "fps = nan", "9: flows.video.fps: Input should be a finite number"),
+    ],
+)
+def test_what_cannot_be_simulated_is_one_line_and_78(
+    old: str, new: str, message: str, scenario: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert old in SCENARIO
+    scenario.write_text(SCENARIO.replace(old, new))
+    assert main(["sim", str(scenario)]) == 78
+    said = capsys.readouterr().err
+    assert f"{scenario}:{message}" in said
+    assert len(said.splitlines()) == 1
+
+
+def test_a_negative_seed_is_refused(scenario: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sim", str(scenario), "--seed", "-1"]) == 2
+    assert "--seed" in capsys.readouterr().err

@@ -94,6 +94,52 @@ def test_an_impossible_grid(more: str, message: str) -> None:
         experiment(f"{EXPERIMENT}\n{more}")
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            'metrics = ["tx_bps", "freeze_count"]',
+            'metrics = ["tx_bps", "freezes_count"]',
+            r"small\.toml:\d+: metrics: no run has a figure freezes_count; did you mean freeze_",
+        ),
+        (
+            'kind = "boxes"\nmetrics = ["tx_bps"]',
+            'kind = "boxes"\nmetrics = ["tx_bsp"]',
+            r"small\.toml:\d+: figures: no run has a figure tx_bsp; did you mean [tr]x_bps",
+        ),
+        (
+            'metric = "tx_bps"',
+            'metric = "tx"',
+            r"small\.toml:\d+: published: no run has a figure tx",
+        ),
+        (
+            'metrics = ["tx_bps", "freeze_count"]',
+            'metrics = ["keyframe_requests_count"]',
+            r"no run has a figure keyframe_requests_count; did you mean keyframes_count",
+        ),
+    ],
+)
+def test_a_figure_no_run_has_is_an_error(old: str, new: str, message: str) -> None:
+    assert old in EXPERIMENT
+    with pytest.raises(ConfigError, match=message):
+        experiment(EXPERIMENT.replace(old, new))
+
+
+def test_a_series_no_run_has_is_an_error() -> None:
+    text = (
+        EXPERIMENT
+        + """
+[[figures]]
+name = "more"
+title = "More"
+kind = "series"
+panels = [{ label = "rate", columns = ["tx_bps", "tx_rate"] }]
+"""
+    )
+    with pytest.raises(ConfigError, match=r"figure more: no series tx_rate; known: time_s"):
+        experiment(text)
+
+
 def test_the_scenario_may_be_a_file_beside_the_experiment(tmp_path: Path) -> None:
     (tmp_path / "base.toml").write_text('name = "base"\nduration = "5s"\n', encoding="utf-8")
     file = tmp_path / "mine.toml"

@@ -113,7 +113,7 @@ def test_the_key_of_a_run_changes_with_seed_configuration_and_code(
         run_key("scenario", {"a": {"b": 1, "c": 2}}, 1, live=True),
         run_key("trace", {"a": {"b": 1, "c": 2}}, 1),
     }
-    monkeypatch.setattr(identity, "code_digest", lambda: "another version")
+    monkeypatch.setattr(identity, "code_digest", lambda **_: "another version")
     others.add(run_key("scenario", {"a": {"b": 1, "c": 2}}, 1))
     assert len(others | {first}) == 6
 
@@ -225,3 +225,27 @@ def test_live_runs_draw_nothing() -> None:
 def test_a_draw_that_cannot_be(draw: str, message: str) -> None:
     with pytest.raises(ConfigError, match=rf"^small\.toml:\d+: .*{message}"):
         experiment(f"{EXPERIMENT}\n[draw]\n{draw}\n")
+
+
+@pytest.mark.parametrize(
+    ("file", "live", "changes"),
+    [
+        ("cc/scream/window.py", False, True),
+        ("lab/execute.py", False, True),
+        ("lab/report.py", False, False),
+        ("observability/metrics.py", False, False),
+        ("daemon/sender.py", False, False),
+        ("daemon/sender.py", True, True),
+        ("cli/app.py", True, False),
+    ],
+)
+def test_the_digest_of_the_code_is_of_what_figures_depend_on(
+    file: str, live: bool, changes: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / file
+    path.parent.mkdir(parents=True)
+    path.write_text("one\n")
+    before = identity.code_digest(live=live, root=tmp_path)
+    path.write_text("two\n")
+    identity.code_digest.cache_clear()
+    assert (identity.code_digest(live=live, root=tmp_path) != before) is changes

@@ -98,29 +98,29 @@ def test_encode_time_depends_on_the_codec_unless_given() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('ecn = "ect1"', 'enc = "ect1"', "19: unknown key flows.0.enc; did you mean ecn?"),
+        ('ecn = "ect1"', 'enc = "ect1"', "19: unknown key flows.video.enc; did you mean ecn?"),
         (
             'ecn = "ect1"',
             'ecn = "ect2"',
-            "19: flows.0.ecn: Input should be 'notect', 'ect0'",
+            "19: flows.video.ecn: Input should be 'notect', 'ect0'",
         ),
         (
             'rate = "2Mbps"',
             'rate = "2MB"',
-            "25: flows.1.rate: unknown unit of rate 'MB' in '2MB'; use bps, kbps, Mbps or",
+            "25: flows.other.rate: unknown unit of rate 'MB' in '2MB'; use bps, kbps, Mbps or",
         ),
         (
             'down = "down"\nrate',
             'down = "dwon"\nrate',
-            "24: flows.1.down: no path 'dwon'; there are: up, down",
+            "24: flows.other.down: no path 'dwon'; there are: up, down",
         ),
         (
             'name = "other"',
             'name = "video"',
-            "14: flows.0.name: 'video' names more than one",
+            "14: flows.video.name: 'video' names more than one",
         ),
-        ('start = "5s"', 'start = "40s"', "27: flows.1.stop: 20 s is not after the start"),
-        ('start = "5s"\nstop = "20s"', 'start = "30s"', "26: flows.1.start: 30 s is not"),
+        ('start = "5s"', 'start = "40s"', "27: flows.other.stop: 20 s is not after the start"),
+        ('start = "5s"\nstop = "20s"', 'start = "30s"', "26: flows.other.start: 30 s is not"),
         (
             "packets = 100",
             "packts = 100",
@@ -136,8 +136,8 @@ def test_encode_time_depends_on_the_codec_unless_given() -> None:
             'queue = "red"',
             "6: paths.up.queue: unknown queue discipline",
         ),
-        ('"2026-03-04"', '"2025"', "18: flows.0.controller_options"),
-        ('"scream"', '"bbr"', "17: flows.0.controller: unknown congestion controller 'bbr'"),
+        ('"2026-03-04"', '"2025"', "18: flows.video.controller_options"),
+        ('"scream"', '"bbr"', "17: flows.video.controller: unknown congestion controller 'bbr'"),
         (
             'delay = "10ms"\n\n[paths.down]',
             'delay = "-1ms"\n\n[paths.down]',
@@ -165,7 +165,7 @@ def test_every_problem_is_told_at_once(tmp_path: Path) -> None:
     text = GOOD.replace('ecn = "ect1"', "fps = -1").replace('capacity = "12Mbps"', "capcity = 1")
     said = refusal(tmp_path, text).splitlines()
     assert said[0].startswith("s.toml:5: unknown key paths.up.capcity; did you mean capacity?")
-    assert said[1].startswith("s.toml:19: flows.0.fps: Input should be greater than 0")
+    assert said[1].startswith("s.toml:19: flows.video.fps: Input should be greater than 0")
     assert len(said) == 2
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from streamd.results.tool import ToolQueueDelay
+from streamd.qoe.tool import ToolQueueDelay
 
 
 def test_it_prints_the_average_every_two_seconds() -> None:
