@@ -18,7 +18,9 @@ from streamd.ecn import NOT_ECT
 from streamd.errors import ConfigError, StreamdError
 from streamd.results.joined import LINK_KEYS
 from streamd.results.streams import Summary
+from streamd.sim.live_series import LiveSeries
 from streamd.sim.model import FlowSpec, PathSpec, Scenario
+from streamd.sim.tables import BIN
 from streamd.stack.chain import Chain, ChainPlan, ChainResult
 
 PATIENCE = 30.0
@@ -37,10 +39,11 @@ class LiveResult:
     """What each daemon wrote."""
     lead: float
     """How long the link had been running when the first packet came (s)."""
+    series: LiveSeries = field(repr=False)
 
     def tables(self) -> dict[str, dict[str, Any]]:
-        """None: the daemons keep no log of events."""
-        return {}
+        """`series` alone, from the daemons' periodic lines: they keep no log of events."""
+        return {"series": self.series.columns()}
 
 
 def run(scenario: Scenario | Mapping[str, Any], *, seed: int) -> LiveResult:
@@ -56,10 +59,11 @@ def run(scenario: Scenario | Mapping[str, Any], *, seed: int) -> LiveResult:
 async def run_async(scenario: Scenario, *, seed: int) -> LiveResult:
     """As `run`, in the caller's event loop."""
     plan = chain_plan(scenario, seed=seed)
+    series = LiveSeries()
     with tempfile.TemporaryDirectory(prefix="streamd-live-") as folder:
         chain = Chain(plan, Path(folder))
         try:
-            await chain.start()
+            await chain.start(series.watch)
             await _ended(chain, scenario.duration + PATIENCE)
             result = await chain.finish()
         finally:
@@ -74,7 +78,7 @@ async def run_async(scenario: Scenario, *, seed: int) -> LiveResult:
         "flows": {flow.name: row},
         "paths": {flow.up: {"capacity": str(scenario.paths[flow.up].capacity), **link}},
     }
-    return LiveResult(summary, result, result.bottleneck["first_arrival_s"] or 0.0)
+    return LiveResult(summary, result, result.bottleneck["first_arrival_s"] or 0.0, series)
 
 
 async def _ended(chain: Chain, within: float) -> None:
@@ -99,11 +103,18 @@ def chain_plan(scenario: Scenario, *, seed: int) -> ChainPlan:
             raise _cannot(scenario, key)
     seconds = scenario.duration if flow.stop is None else min(scenario.duration, flow.stop)
     seeded = ("--seed", str(seed))
+    often = ("--report-interval", f"{BIN!r}s")
     return ChainPlan(
         scenario.name,
-        sender=(*_sender(scenario, flow), "--duration", f"{seconds!r}s", *seeded),
-        bottleneck=(*_bottleneck(scenario, flow), "--warmup", f"{scenario.warmup!r}s", *seeded),
-        receiver=("--freeze-rule", flow.freeze_rule, *seeded),
+        sender=(*_sender(scenario, flow), "--duration", f"{seconds!r}s", *often, *seeded),
+        bottleneck=(
+            *_bottleneck(scenario, flow),
+            "--warmup",
+            f"{scenario.warmup!r}s",
+            *often,
+            *seeded,
+        ),
+        receiver=("--freeze-rule", flow.freeze_rule, *often, *seeded),
     )
 
 

@@ -61,7 +61,8 @@ In Python: `load_scenario(path)` or `Scenario.model_validate(dict)` from `stream
 then `simulate(scenario, seed=1)` from `streamd.sim.world`. The result has `summary` (as the JSON
 file) and `tables()`, columns of `frames`, `packets`, `marks`, `drops`, `decisions`, `feedback`
 and a `series` of 100 ms bins. `streamd.sim.live.run` runs a scenario of one flow as real
-processes and gives the same summary.
+processes and gives the same keys; of the tables it has `series` alone, made of the daemons'
+periodic lines (`queue_delay_s` is then the median of a bin, in the simulator its mean).
 
 ## Results
 
@@ -71,17 +72,9 @@ all flows and the link's counts.
 
 | key of a flow | meaning |
 |---|---|
-| `queue_delay_tool_p50_s`, `_p95_s` | the queue delay as the SCReAM BW tool prints it: an \
-average with weight 0.98 on the past per tick (100 ms, in profile 2026-03-04 50 ms), taken every \
-2 s in whole ms. Never to be compared with true sojourn |
 | `delivered_bps` | IP bits of media that left the link, per second |
 | `link_loss_ratio` | the flow's own packets dropped on its uplink over those it sent; drops and \
 marks by cause are the link's |
-| `duration_s` | from the first frame to the end of the source |
-| `packets_count`, `feedback_reports_count` | media packets sent, reports taken |
-| `circuit_breaker_count` | times the circuit breaker bounded the rate |
-| `frames_skipped_count` | ticks without a picture because the encoder was busy |
-| `encode_mean_s` | modelled or measured time per encoded frame |
 | `exit_codes` | empty: there are no processes |
 """
 

@@ -6,7 +6,9 @@ the near end: the source first, then what it sent drains, then the rest.
 
 import asyncio
 import signal
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,10 @@ class ChainPlan:
     sender: tuple[str, ...] = ()
     bottleneck: tuple[str, ...] = ()
     receiver: tuple[str, ...] = ()
+
+
+Watch = Callable[[str, Record], None]
+"""Takes a role and a line of its log."""
 
 
 @dataclass(slots=True)
@@ -57,10 +63,14 @@ class Chain:
         self.processes: dict[str, DaemonProcess] = {}
         self.started: dict[str, Record] = {}
         """The `started` line of each daemon."""
+        self._watch: Watch | None = None
 
-    async def start(self) -> None:
-        """Start receiver, bottleneck and sender. StartupError names the one that failed."""
-        plan = self.plan
+    async def start(self, watch: Watch | None = None) -> None:
+        """Start receiver, bottleneck and sender. StartupError names the one that failed.
+
+        `watch` is told every line of their logs, with the role.
+        """
+        plan, self._watch = self.plan, watch
         receiver = await self._start("receiver", ("--listen", "127.0.0.1:0", *plan.receiver))
         bottleneck = await self._start(
             "bottleneck",
@@ -96,5 +106,7 @@ class Chain:
         result = self._folder / f"{self.plan.name}-{role}.json"
         process = DaemonProcess(role, ("--metrics-port", "0", *args), result)
         self.processes[role] = process
+        if self._watch is not None:
+            process.on_record = partial(self._watch, role)
         self.started[role] = started = await process.start()
         return started

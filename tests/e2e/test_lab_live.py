@@ -2,7 +2,9 @@
 
 import json
 from pathlib import Path
+from statistics import median
 
+import polars
 import pytest
 
 from streamd.cli import main
@@ -58,6 +60,10 @@ def test_the_same_experiment_live_and_simulated(tmp_path: Path) -> None:
     keys = [summary["flows"]["video"].keys() for summary in summaries]
     assert len(keys) == 2
     assert keys[0] == keys[1]
+    (series,) = tmp_path.glob("live/runs/*/series.parquet")
+    rates = polars.read_parquet(series).drop_nans()["rx_bps"].to_list()
+    assert 10 <= len(rates) <= 25
+    assert 900_000 < median(rates) < 1_300_000
     runs = [json.loads(path.read_text(encoding="utf-8")) for path in tmp_path.glob("*.json")]
     assert sorted(run["live"] for found in runs for run in found["runs"]) == [False, True]
 

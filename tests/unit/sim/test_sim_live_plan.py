@@ -46,7 +46,7 @@ def test_the_sender_is_told_what_the_simulated_one_is() -> None:
     config = parsed("sender", chain_plan(simulated, seed=7).sender)
     assert isinstance(config, SenderConfig)
     expected = simulated.flows[0].sender_config()
-    changed = {"peer": config.peer, "duration": 5.0, "seed": 7}
+    changed = {"peer": config.peer, "duration": 5.0, "seed": 7, "report_interval": 0.1}
     assert config == expected.model_copy(update=changed)
     assert config.controller_choice() == simulated.flows[0].controller_choice()
 
