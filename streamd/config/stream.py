@@ -49,6 +49,11 @@ class StreamSettings(BaseModel):
     pacing_quantum: Seconds = Field(
         0.0005, ge=0.0001, le=0.02, description="Packets due within this time leave together."
     )
+    max_queue_age: Seconds | Literal["off"] = Field(
+        0.1,
+        description="While the oldest packet to send has waited longer, pictures are skipped before"
+        " encoding; off leaves it to the controller to throw packets away.",
+    )
     retransmissions: bool = Field(
         True, description="Send lost packets again, from the front of the queue."
     )
@@ -146,6 +151,7 @@ class StreamSettings(BaseModel):
             ),
             breaker=self.rate is None,
             tool_tick=tool_tick,
+            max_queue_age=None if self.max_queue_age == "off" else self.max_queue_age,
             quantum=self.pacing_quantum,
         )
 

@@ -64,6 +64,7 @@ class SenderDaemon:
             max_bps=limits.max_bps,
             keyframe_factor=config.keyframe_factor,
             size_deviation=config.size_variation,
+            long_term=config.repair_frames,
             rng=random.Random(rng.random()),
         )
         self._interval = Interval()
@@ -111,6 +112,7 @@ class SenderDaemon:
             peer,
             bwtool=config.profile == "bw-tool",
             minus_one=config.counts_minus_one(),
+            long_term=self.encoder.long_term,
             tool_tick=config.tool_tick(),
         )
 
@@ -202,7 +204,7 @@ class SenderDaemon:
                 overhead=ip_overhead(self.session.peer),
                 now=self._clock.now(),
             ),
-            "frames_skipped_count": frames.skipped,
+            "frames_skipped_count": {"encoder": frames.skipped, "queue": frames.skipped_behind},
             "encode_mean_s": ratio(frames.encode_seconds, frames.encoded),
         }
 

@@ -55,6 +55,8 @@ class FrameClock:
         self._stopping = False
         self.skipped = 0
         """Ticks without a picture because the encoder was still busy."""
+        self.skipped_behind = 0
+        """Ticks without a picture because the sender's queue was too old."""
         self.encode_seconds = 0.0
         self.encoded = 0
         self._failures = 0
@@ -76,7 +78,10 @@ class FrameClock:
                 await self._wait_until(start + tick * period)
                 if self._stopping:
                     return
-                await self._one_frame(picture, max(start + tick * period, start))
+                if self._session.behind(self._clock.now()):
+                    self.skipped_behind += 1
+                else:
+                    await self._one_frame(picture, max(start + tick * period, start))
                 picture = await self._call(self._source.read)
                 late = int((self._clock.now() - start) / period) - tick
                 self.skipped += max(0, late)
@@ -96,14 +101,26 @@ class FrameClock:
         frame = None
         if encoded is not None:
             self.encoded += 1
-            frame = EncodedFrame(encoded[0], encoded[1], captured_at, now - begin)
+            frame = EncodedFrame(
+                encoded[0],
+                encoded[1],
+                captured_at,
+                now - begin,
+                store=self._encoder.stored,
+                refer=self._encoder.referred,
+            )
         self._session.handle_frame(frame, now=now)
         self._pump.wake()
 
     async def _encode(self, picture: Picture, plan: FramePlan) -> tuple[bytes, bool] | None:
         """None for a picture the encoder fails on, as for one it drops to hold its rate."""
         encode = partial(
-            self._encoder.encode, picture, target_bps=plan.target_bps, keyframe=plan.keyframe
+            self._encoder.encode,
+            picture,
+            target_bps=plan.target_bps,
+            keyframe=plan.keyframe,
+            store=plan.store,
+            refer=plan.refer,
         )
         try:
             encoded = await self._call(encode)

@@ -33,6 +33,7 @@ METRICS: dict[str, Shown] = {
     "rtt_p50_s": Shown("Round trip, median", 1e3, 1, "ms"),
     "rtt_p95_s": Shown("Round trip, P95", 1e3, 1, "ms"),
     "loss_ratio": Shown("Network loss", 100, 3, "%"),
+    "residual_loss_ratio": Shown("Loss left after repair", 100, 3, "%"),
     "sender_loss_ratio": Shown("Loss the sender saw", 100, 3, "%"),
     "link_loss_ratio": Shown("Dropped at the bottleneck", 100, 3, "%"),
     "ce_ratio": Shown("CE marked", 100, 2, "%"),

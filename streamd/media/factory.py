@@ -59,11 +59,13 @@ def open_encoder(
     keyframe_factor: float = KEYFRAME_FACTOR,
     size_deviation: float = 0.0,
     rng: random.Random | None = None,
+    long_term: bool = False,
 ) -> VideoEncoder:
     """An encoder for the pictures of `source`: vp9, vp8, h264 or synthetic.
 
     Rates in bit/s; only H.264 cannot go above `max_bps` later.  `threads` None
-    chooses by picture size.  The last three are for the synthetic codec.
+    chooses by picture size.  `long_term`: VP8 and VP9 shall keep long-term references.  The
+    factors and `rng` are for the synthetic codec.
     Raises StartupError with one line that says what is missing.
     """
     _check_codec(codec)
@@ -81,7 +83,13 @@ def open_encoder(
     from streamd.media.libvpx import VpxEncoder
 
     return VpxEncoder(
-        codec, source.width, source.height, source.fps, start_bps=start_bps, threads=count
+        codec,
+        source.width,
+        source.height,
+        source.fps,
+        start_bps=start_bps,
+        threads=count,
+        long_term=long_term,
     )
 
 

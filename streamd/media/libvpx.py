@@ -65,10 +65,13 @@ class VpxEncoder:
         threads: int = 1,
         cpu_used: int | None = None,
         min_quantizer: int = 0,
+        long_term: bool = False,
     ) -> None:
         """`codec` is "vp9" or "vp8"; the rate in bit/s.
 
         `min_quantizer` 0 lets the stream fill any rate, 2 saves bits nobody sees.
+        `long_term` keeps golden and alternate picture for `store` and `refer`; ordinary
+        frames then predict from the last one alone, so that what they need is known.
         `width` and `height` are the largest size this encoder will ever have.
         Raises StartupError when no libvpx does or it refuses the settings.
         """
@@ -81,6 +84,11 @@ class VpxEncoder:
         self._busy = threading.Lock()
         self.last_quantizer = 0
         """Quantizer of the last frame on the 0..63 scale; 0 before the first frame."""
+        self.long_term = long_term
+        self.stored: int | None = None
+        self.referred: int | None = None
+        self._store_owed: int | None = None
+        self._refer_owed: int | None = None
         self._keyframe_owed = True
         self._pts = 0
         self._abi = abi.open_abi(codec)
@@ -96,7 +104,13 @@ class VpxEncoder:
         self._quantizer_pointer = ctypes.byref(self._quantizer)
 
     def encode(
-        self, picture: Picture, *, target_bps: float, keyframe: bool
+        self,
+        picture: Picture,
+        *,
+        target_bps: float,
+        keyframe: bool,
+        store: int | None = None,
+        refer: int | None = None,
     ) -> tuple[bytes, bool] | None:
         """One frame at `target_bps` (bit/s), as `model.VideoEncoder.encode`.
 
@@ -107,7 +121,8 @@ class VpxEncoder:
         if not self._busy.acquire(blocking=False):
             raise LocalMisuse("two threads used one encoder at the same time")
         try:
-            return self._encode(picture, target_bps, keyframe)
+            self._owe(keyframe, store, refer)
+            return self._encode(picture, target_bps)
         finally:
             self._busy.release()
 
@@ -157,13 +172,44 @@ class VpxEncoder:
         with self._busy:
             self._finalizer()
 
-    def _encode(
-        self, picture: Picture, target_bps: float, keyframe: bool
-    ) -> tuple[bytes, bool] | None:
+    def _owe(self, keyframe: bool, store: int | None, refer: int | None) -> None:
+        """Remember what is asked for until a frame comes out."""
+        for slot in (store, refer):
+            if slot not in (None, 0, 1):
+                raise LocalMisuse(f"long-term slot {slot}: there are 0 and 1")
+        self._keyframe_owed |= keyframe
+        if self.long_term:
+            self._store_owed = self._store_owed if store is None else store
+            self._refer_owed = self._refer_owed if refer is None else refer
+
+    def _flags(self) -> int:
+        """The reference flags of the next frame."""
+        if self._keyframe_owed:
+            return abi.FORCE_KEYFRAME
+        if not self.long_term:
+            return 0
+        if self._refer_owed is not None:
+            return abi.NO_REF_LAST | abi.NO_REF[1 - self._refer_owed] | sum(abi.NO_UPDATE)
+        keep = sum(abi.NO_REF)
+        if self._store_owed is None:
+            return keep | sum(abi.NO_UPDATE)
+        return keep | abi.FORCE_UPDATE[self._store_owed] | abi.NO_UPDATE[1 - self._store_owed]
+
+    def _came_out(self, keyframe: bool) -> None:
+        """A frame came out: what was owed is paid, or not worth anything any more."""
+        repaired = None if keyframe else self._refer_owed
+        self.referred = repaired
+        self.stored = None if keyframe or repaired is not None else self._store_owed
+        self._refer_owed = None
+        if repaired is None:
+            self._store_owed = None
+        if keyframe:
+            self._keyframe_owed = False
+
+    def _encode(self, picture: Picture, target_bps: float) -> tuple[bytes, bool] | None:
         self.set_rate(target_bps)
         self._point_at(picture)
-        self._keyframe_owed |= keyframe
-        flags = abi.FORCE_KEYFRAME if self._keyframe_owed else 0
+        flags = self._flags()
         code = self._lib.vpx_codec_encode(
             self._context, self._image, self._pts, 1, flags, abi.DEADLINE_REALTIME
         )
@@ -171,8 +217,8 @@ class VpxEncoder:
         if code != abi.OK:
             raise MediaError(f"{self.codec} encoder: {self._reason(code)}")
         frame = abi.take_packets(self._lib, self._context)
-        if frame is not None and frame[1]:
-            self._keyframe_owed = False
+        if frame is not None:
+            self._came_out(frame[1])
         self._control(Control.LAST_QUANTIZER_64, self._quantizer_pointer)
         self.last_quantizer = self._quantizer.value
         return frame

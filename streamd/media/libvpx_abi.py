@@ -53,6 +53,12 @@ IMAGE_I420 = 0x102
 FRAME_PACKET = 0
 PACKET_KEYFRAME = 1
 FORCE_KEYFRAME = 1
+NO_REF_LAST = 1 << 16
+NO_REF = (1 << 17, 1 << 21)
+"""Not to predict from golden, alternate: the long-term slots 0 and 1."""
+NO_UPDATE = (1 << 22, 1 << 23)
+FORCE_UPDATE = (1 << 19, 1 << 24)
+"""Together with `NO_UPDATE` of the same slot libvpx refuses it."""
 
 
 class Config:

@@ -58,15 +58,30 @@ class VideoEncoder(Protocol):
 
     inline: bool
     """True: encoding costs nothing worth a thread (the synthetic codec)."""
+    long_term: bool
+    """It keeps two pictures beside the last one, in slots 0 and 1."""
+    stored: int | None
+    """The slot the last frame that came out replaced; a key frame replaces both."""
+    referred: int | None
+    """The slot that frame was predicted from alone."""
 
     def encode(
-        self, picture: Picture, *, target_bps: float, keyframe: bool
+        self,
+        picture: Picture,
+        *,
+        target_bps: float,
+        keyframe: bool,
+        store: int | None = None,
+        refer: int | None = None,
     ) -> tuple[bytes, bool] | None:
         """The bitstream of one frame and whether it is a key frame.
 
+        `store`: this frame shall replace that slot. `refer`: it shall be predicted from that
+        slot alone; it replaces none. An encoder without long-term slots ignores both.
+
         None: the encoder dropped this frame to hold the rate, which is normal;
         nothing is sent and the next frame predicts from the last one sent.
-        A key frame that was asked for and dropped is asked for again by the encoder itself.
+        What was asked for and dropped is asked for again by the encoder itself.
         """
 
     def close(self) -> None:

@@ -109,6 +109,9 @@ class X264Encoder:
     """One H.264 stream (`model.VideoEncoder`): Annex B, parameter sets in every key frame."""
 
     inline = False
+    long_term = False
+    stored: int | None = None
+    referred: int | None = None
 
     def __init__(
         self, width: int, height: int, fps: float, *, max_bps: float, threads: int = 1
@@ -136,7 +139,13 @@ class X264Encoder:
         self._context: Any = context
 
     def encode(
-        self, picture: Picture, *, target_bps: float, keyframe: bool
+        self,
+        picture: Picture,
+        *,
+        target_bps: float,
+        keyframe: bool,
+        store: int | None = None,
+        refer: int | None = None,
     ) -> tuple[bytes, bool] | None:
         """One access unit at `target_bps` (bit/s), as `model.VideoEncoder.encode`.
 

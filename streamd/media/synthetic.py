@@ -27,6 +27,8 @@ from streamd.media.model import Picture
 
 KEYFRAME_FACTOR = 2.5
 """Median key frame of VP9 and of VP8 under the settings of `media.libvpx`, in target frames."""
+REPAIR_FACTOR = 1.9
+"""Median frame predicted from a picture five frames old, in target frames."""
 MAX_FRAME_BYTES = 1 << 24
 """16 MiB: above any sensible rate, below what would hurt the host."""
 
@@ -62,6 +64,7 @@ class SyntheticEncoder:
     """Frames sized by the target rate alone (`model.VideoEncoder`)."""
 
     inline = True
+    long_term = True
 
     def __init__(
         self,
@@ -89,9 +92,17 @@ class SyntheticEncoder:
         self._rng = rng
         self._index = 0
         self._open = True
+        self.stored: int | None = None
+        self.referred: int | None = None
 
     def encode(
-        self, picture: Picture, *, target_bps: float, keyframe: bool
+        self,
+        picture: Picture,
+        *,
+        target_bps: float,
+        keyframe: bool,
+        store: int | None = None,
+        refer: int | None = None,
     ) -> tuple[bytes, bool] | None:
         """A frame of `target_bps / fps` bits, at least one byte; never None.
 
@@ -103,6 +114,10 @@ class SyntheticEncoder:
         size = min(max(target_bps, 0.0) / self._fps / 8, MAX_FRAME_BYTES)
         if keyframe:
             size *= self._keyframe_factor
+        elif refer is not None:
+            size *= min(REPAIR_FACTOR, self._keyframe_factor)
+        self.referred = None if keyframe else refer
+        self.stored = None if keyframe or refer is not None else store
         if self._rng is not None and self._deviation:
             size *= min(max(self._rng.gauss(1.0, self._deviation), 0.0), _LAST_FACTOR)
         data = make_frame(self._index, min(max(int(size), 1), MAX_FRAME_BYTES), keyframe)

@@ -8,6 +8,7 @@ SENDER_KEYS = (
     "tx_bps",
     "target_bps",
     "loss_ratio",
+    "residual_loss_ratio",
     "sender_loss_ratio",
     "rtt_p50_s",
     "rtt_p95_s",
@@ -60,6 +61,7 @@ NOT_NUMBERS = frozenset(
     {
         "keyframe_requests_count",
         "frames_late_count",
+        "frames_skipped_count",
         "freeze_causes_count",
         "freeze_rule",
         "link_drops_count",

@@ -68,6 +68,7 @@ def sender_summary(
         "retransmitted_packets_count": stats.retransmitted_packets,
         "discarded_packets_count": stats.discarded_packets,
         "loss_ratio": ratio(lost, sent),
+        "residual_loss_ratio": ratio(*session.residual_loss(now=now)),
         "sender_loss_ratio": ratio(controller.bytes_lost, stats.bytes),
         "ce_ratio": ce_ratio(stats.ecn_acked),
         **percentiles("rtt", stats.rtt, 50, 95),

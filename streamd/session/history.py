@@ -66,6 +66,8 @@ class SentHistory:
         self.first_sent_count = 0
         self.first_lost_count = 0
         """First transmissions known to be lost; outstanding ones are not in it."""
+        self.never_acked_count = 0
+        """Packets forgotten of which no copy was ever acknowledged."""
         self.unsent_count = 0
         """Blocks that named packets never sent as received."""
         self.foreign_lists = 0
@@ -209,7 +211,14 @@ class SentHistory:
 
     def network_loss(self, now: float, margin: float) -> tuple[int, int]:
         """First transmissions lost and sent, leaving out those of the last `margin` seconds."""
-        lost, sent = self.first_lost_count, self.first_sent_count
+        return self._with_undecided(self.first_lost_count, now, margin)
+
+    def residual_loss(self, now: float, margin: float) -> tuple[int, int]:
+        """Packets no copy of which arrived, and packets sent; margin as in `network_loss`."""
+        return self._with_undecided(self.never_acked_count, now, margin)
+
+    def _with_undecided(self, lost: int, now: float, margin: float) -> tuple[int, int]:
+        sent = self.first_sent_count
         for undecided in (self._packets, self._given_up):
             for packet in undecided.values():
                 if now - packet.first_sent_at < margin:
@@ -224,10 +233,12 @@ class SentHistory:
         del self._packets[seq]
         self._overtaken.pop(seq, None)
         self.first_lost_count += 1
+        self.never_acked_count += 1
 
     def _forget_given_up(self) -> None:
         del self._given_up[next(iter(self._given_up))]
         self.first_lost_count += 1
+        self.never_acked_count += 1
 
     def _match(self, blocks: BlockList, report: FeedbackReport) -> None:
         highest, first = self._highest_sent, self._first_sent

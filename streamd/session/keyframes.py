@@ -94,11 +94,14 @@ class KeyframePolicy:
 
     def on_outstanding(self, seq: int, sent_at: float, now: float) -> None:
         """The oldest unacknowledged packet; each number asks for one key frame at most."""
-        if "unacked" not in self._options.causes:
-            return
-        if now - sent_at > UNACKED_AGE and seq != self._unacked_seq:
+        if self.nothing_arrives(seq, sent_at, now):
             self._unacked_seq = seq
             self._due.setdefault("unacked", now)
+
+    def nothing_arrives(self, seq: int, sent_at: float, now: float) -> bool:
+        """Whether that packet is about to ask for a key frame."""
+        late = now - sent_at > UNACKED_AGE and seq != self._unacked_seq
+        return late and "unacked" in self._options.causes
 
     def on_report(self) -> None:
         """Packets were acknowledged: the path works."""

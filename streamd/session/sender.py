@@ -81,6 +81,8 @@ class SenderOptions:
     """False for a rate fixed by the user."""
     tool_tick: float = TICK
     """Between two steps of the BW tool's average of the queue delay (s)."""
+    max_queue_age: float | None = None
+    """While the oldest packet to send is older, pictures are skipped before encoding (s)."""
     quantum: float = QUANTUM
     """Pacing quantum (s)."""
     drain_seconds: float = 2.0
@@ -241,6 +243,15 @@ class SenderSession:
     def peer(self) -> Address | None:
         return self._peer.address
 
+    def behind(self, now: float) -> bool:
+        """Whether what waits is so old that the next picture is better not encoded at all."""
+        limit, waiting = self._options.max_queue_age, self._queue.head_time()
+        if limit is None or waiting is None or now - waiting <= limit:
+            return False
+        sent = self._history.oldest()
+        # A picture that starts afresh throws the queue away: it is the way out.
+        return sent is None or not self._keyframes.nothing_arrives(sent.seq, sent.sent_at, now)
+
     def limited(self, rate_bps: float) -> float:
         """A media rate after the circuit breaker."""
         return self._breaker.apply(rate_bps)
@@ -251,6 +262,10 @@ class SenderSession:
     def network_loss(self, *, now: float) -> tuple[int, int]:
         """First transmissions lost and sent (metrics 1.4), without the still undecided ones."""
         return self._history.network_loss(now, max(1.0, 4 * self._input.srtt))
+
+    def residual_loss(self, *, now: float) -> tuple[int, int]:
+        """Packets lost with all their copies, and packets sent (metrics 1.4)."""
+        return self._history.residual_loss(now, max(1.0, 4 * self._input.srtt))
 
     @property
     def limit_bps(self) -> float | None:

@@ -171,6 +171,8 @@ class SenderNode:
         self._frame = 0
         self.skipped = 0
         """Ticks without a picture because the encoder was still busy."""
+        self.skipped_behind = 0
+        """Ticks without a picture because the sender's queue was too old."""
         self.encoded = 0
         self.encode_seconds = 0.0
 
@@ -240,6 +242,10 @@ class SenderNode:
         if self._ended:
             return
         self._log.settle()
+        if self.session.behind(now):
+            self.skipped_behind += 1
+            self._next_picture(now)
+            return
         captured_at = self._start + self._tick / self._source.fps
         plan = self.session.next_frame(now=now)
         self._note_decision(plan, now)
@@ -269,11 +275,18 @@ class SenderNode:
         frame = None
         if encoded is not None:
             self.encoded += 1
-            frame = EncodedFrame(*encoded, captured_at, took)
+            encoder = self._encoder
+            frame = EncodedFrame(
+                *encoded, captured_at, took, store=encoder.stored, refer=encoder.referred
+            )
         self.session.handle_frame(frame, now=now)
         if frame is not None:
             self._note_frame(frame, plan, now)
         self.turn(now)
+        self._next_picture(now)
+
+    def _next_picture(self, now: float) -> None:
+        """Read it, and encode it at its tick."""
         self._read(now)
         if self._stopping:
             self._end(now)
@@ -288,7 +301,11 @@ class SenderNode:
         """None for a picture the encoder fails on, as for one it drops to hold its rate."""
         try:
             encoded = self._encoder.encode(
-                self._picture, target_bps=plan.target_bps, keyframe=plan.keyframe
+                self._picture,
+                target_bps=plan.target_bps,
+                keyframe=plan.keyframe,
+                store=plan.store,
+                refer=plan.refer,
             )
         except MediaError:
             self._failures += 1

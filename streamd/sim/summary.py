@@ -64,7 +64,7 @@ def flow_summary(flow: Flow, *, now: float) -> Summary:
         now=now,
     )
     sent["tx_bps"] = _tx_bps(flow)
-    sent["frames_skipped_count"] = sender.skipped
+    sent["frames_skipped_count"] = {"encoder": sender.skipped, "queue": sender.skipped_behind}
     sent["encode_mean_s"] = ratio(sender.encode_seconds, sender.encoded)
     got["rx_bps"] = _rx_bps(flow)
     got["freeze_count"] -= base.freezes

@@ -199,7 +199,6 @@ class World:
             parameters, ecn=config.ecn_codepoint(), rng=self._rng(spec, "controller"), now=now
         )
         limits = config.limits()
-        options = config.sender_options(self._identity(spec), peer, tool_tick=config.tool_tick())
         source: FrameSource = open_source(spec.source, fps=spec.fps, size=spec.size, loop=spec.loop)
         encoder = open_encoder(
             spec.effective_codec,
@@ -210,6 +209,10 @@ class World:
             keyframe_factor=config.keyframe_factor,
             size_deviation=config.size_variation,
             rng=self._rng(spec, "encoder"),
+            long_term=config.repair_frames,
+        )
+        options = config.sender_options(
+            self._identity(spec), peer, long_term=encoder.long_term, tool_tick=config.tool_tick()
         )
         measured = spec.modelled_encode_time is None
         clock: Clock | None = MonotonicClock() if measured else None
