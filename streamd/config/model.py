@@ -130,6 +130,14 @@ class SenderConfig(DaemonConfig, StreamSettings):
     profile: Literal["default", "bw-tool"] = Field(
         "default", description="Wire format; bw-tool is understood by the SCReAM BW tool."
     )
+    sdp: FilePath | None = Field(
+        None, description="Write a session description for other players to this file."
+    )
+    rtcp_mux: Literal["auto", "yes", "no"] = Field(
+        "auto",
+        description="Whether RTCP shares the media port. With `no` sender reports also go to the"
+        " port above; auto is yes, but with `sdp` no until the peer sends RTCP to the media port.",
+    )
     feedback_count: Literal["auto", "plain", "minus-one"] = Field(
         "auto",
         description="How num_reports of RFC 8888 feedback is read; auto follows the profile.",

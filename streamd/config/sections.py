@@ -108,9 +108,11 @@ def _quantity(name: str, text: str, *, whole: bool) -> object:
 
 def suggest(name: str, known: list[str]) -> str:
     """The end of an "unknown key" message: the nearest known name, or all of a few."""
-    close = get_close_matches(name, known, n=1)
+    close = get_close_matches(name, known, n=3)
     if close:
-        return f"; did you mean {close[0]}?"
+        # two letters in the wrong order are likelier than another letter
+        swapped = [other for other in close if sorted(other) == sorted(name)]
+        return f"; did you mean {(swapped or close)[0]}?"
     return f"; known: {', '.join(known)}" if 0 < len(known) <= 12 else ""
 
 

@@ -23,6 +23,8 @@ from streamd.session.rtx import PAYLOAD_TYPE_STEP, RtxIdentity
 from streamd.session.sender import SenderOptions
 
 DEFAULT_START_BPS = 1_000_000.0
+BLIND_PERIOD = 2.0
+"""Between key frames of a fixed rate (s): a player that joins late waits no longer."""
 
 
 class StreamSettings(BaseModel):
@@ -88,7 +90,10 @@ class StreamSettings(BaseModel):
         0.25, gt=0, description="Part of the rate that key frames may take for long."
     )
     keyframe_period: Seconds | None = Field(
-        None, gt=0, description="Also a key frame every so often; without it only on request."
+        None,
+        gt=0,
+        description="Also a key frame every so often; without it every 2 s with a fixed `rate`, as"
+        " nobody may be there to ask for one, else only on request.",
     )
     keyframe_factor: float = Field(
         1.0, ge=1, le=100, description="Synthetic source: size of a key frame over that of others."
@@ -124,6 +129,7 @@ class StreamSettings(BaseModel):
         *,
         bwtool: bool = False,
         minus_one: bool = False,
+        rtcp_port: bool = False,
         long_term: bool = False,
         tool_tick: float = TICK,
     ) -> SenderOptions:
@@ -136,6 +142,7 @@ class StreamSettings(BaseModel):
             limits=self.limits(),
             peer=peer,
             bwtool=bwtool,
+            rtcp_port=rtcp_port,
             minus_one=minus_one,
             max_payload=self.mss,
             retransmissions=self.max_retransmissions if self.retransmissions else 0,
@@ -147,7 +154,7 @@ class StreamSettings(BaseModel):
                 interval=self.keyframe_interval,
                 per_second=self.keyframe_limit,
                 share=self.keyframe_share,
-                period=self.keyframe_period,
+                period=self.keyframe_period or (None if self.rate is None else BLIND_PERIOD),
             ),
             breaker=self.rate is None,
             tool_tick=tool_tick,

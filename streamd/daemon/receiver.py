@@ -36,6 +36,7 @@ from streamd.wire import bwtool
 
 log = logs.get_logger("streamd.daemon.receiver")
 
+DYNAMIC = range(96, 128)
 CODECS = {number: codec for codec, number in PAYLOAD_TYPES.items()}
 
 
@@ -72,11 +73,10 @@ class ReceiverDaemon:
         if self._peer is not None:
             peer = self.endpoint.to_peer(await self._peer.resolve())
         now = self._clock.now()
-        types = {bwtool.PAYLOAD_TYPE} if self._bwtool else set(PAYLOAD_TYPES.values())
         self.session = ReceiverSession(
             ReceiverOptions(
                 ssrc=bwtool.RTCP_SENDER_SSRC if self._bwtool else self._rng.getrandbits(32),
-                payload_types=frozenset(types),
+                formats=self._formats(),
                 peer=peer,
                 bwtool=self._bwtool,
                 minus_one=config.counts_minus_one(),
@@ -88,6 +88,14 @@ class ReceiverDaemon:
         loop = asyncio.get_running_loop()
         self.pump = Pump(self.session, self.endpoint, self._clock, loop, self._on_event)
         self.decoder = DecodePump(self.session, self._clock, enabled=config.decode)
+
+    def _formats(self) -> dict[int, str]:
+        """A codec that was chosen is what any dynamic payload type (RFC 3551) carries."""
+        if self._bwtool:
+            return {bwtool.PAYLOAD_TYPE: "raw"}
+        if self._config.codec == "auto":
+            return dict(CODECS)
+        return dict.fromkeys(DYNAMIC, self._config.codec)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Receive until `stop` is set; frames already complete are still decoded."""

@@ -13,7 +13,7 @@ from streamd.daemon.peers import PeerName
 from streamd.daemon.reporting import OpenEndpoint, finish, outlive, report_periodically, socket_view
 from streamd.daemon.video import FrameClock
 from streamd.datagram import Address
-from streamd.errors import MediaError
+from streamd.errors import ConfigError, MediaError
 from streamd.io.address import format_address
 from streamd.io.net import UdpOptions
 from streamd.io.pump import Pump
@@ -23,6 +23,7 @@ from streamd.media.model import FrameSource, VideoEncoder
 from streamd.observability import logs
 from streamd.observability.metrics import SenderCollector, SocketCollector
 from streamd.observability.model import SenderView
+from streamd.observability.results import check_writable, write_text
 from streamd.qoe.percentile import ratio
 from streamd.results.streams import Summary, ip_overhead, sender_summary
 from streamd.session.events import (
@@ -34,6 +35,7 @@ from streamd.session.events import (
     SessionClosed,
 )
 from streamd.session.packetize import PAYLOAD_TYPES, StreamIdentity
+from streamd.session.sdp import description
 from streamd.session.sender import SenderOptions, SenderSession
 from streamd.wire import bwtool
 
@@ -56,6 +58,10 @@ class SenderDaemon:
             config.source, fps=config.fps, size=config.size, loop=config.loop
         )
         self.codec = SYNTHETIC if config.source == SYNTHETIC else config.codec
+        if config.sdp is not None:
+            check_writable(config.sdp)
+            if self.codec == SYNTHETIC or config.profile == "bw-tool":
+                raise ConfigError("sdp: only VP9, VP8 and H.264 in the default profile have one")
         limits = config.limits()
         self.encoder: VideoEncoder = open_encoder(
             self.codec,
@@ -95,6 +101,11 @@ class SenderDaemon:
             now=now,
         )
         self.controller = spec
+        if config.sdp is not None:
+            text = description(
+                self.codec, address, fps=self.source.fps, muxed=config.rtcp_mux == "yes"
+            )
+            write_text(config.sdp, text)
         self.session = SenderSession(
             self._options(self.endpoint.to_peer(address)),
             controller,
@@ -112,6 +123,7 @@ class SenderDaemon:
             peer,
             bwtool=config.profile == "bw-tool",
             minus_one=config.counts_minus_one(),
+            rtcp_port=config.rtcp_mux == "no" or (config.rtcp_mux == "auto" and bool(config.sdp)),
             long_term=self.encoder.long_term,
             tool_tick=config.tool_tick(),
         )
@@ -130,6 +142,7 @@ class SenderDaemon:
             PAYLOAD_TYPES[self.codec],
             first_seq=rng.getrandbits(16),
             first_timestamp=rng.getrandbits(32),
+            payload=self.codec,
         )
 
     async def run(self, life: Lifecycle) -> None:

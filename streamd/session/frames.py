@@ -55,10 +55,10 @@ class Frame:
         self.completed_at: float | None = None
         self.parts: dict[int, bytes] = {}
 
-    def data(self) -> bytes:
-        """The whole frame; only of a complete one."""
+    def payloads(self) -> list[bytes]:
+        """Its fragments in order; only of a complete one."""
         parts = self.parts
-        return b"".join([parts[index] for index in range(self.count)])
+        return [parts[index] for index in range(self.count)]
 
 
 class FrameAssembler:

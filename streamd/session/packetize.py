@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from streamd.media.model import EncodedFrame
 from streamd.session.queue import MediaPacket
+from streamd.wire.payload.formats import FORMATS
 from streamd.wire.rtp import HEADER_SIZE, MARKER, pack_header
 from streamd.wire.video_ext import (
     FLAG_KEYFRAME,
@@ -35,6 +36,8 @@ class StreamIdentity:
     first_timestamp: int = 0
     """RTP timestamp of session time 0."""
     video_extension: bool = True
+    payload: str = "raw"
+    """Payload format by its name in `wire.payload.formats`."""
 
 
 class Packetizer:
@@ -44,6 +47,7 @@ class Packetizer:
         self._identity = identity
         self._seq = identity.first_seq
         self._frame_no = 0
+        self._form = FORMATS[identity.payload]
         self.header_size = VIDEO_HEADER_SIZE if identity.video_extension else HEADER_SIZE
 
     @property
@@ -69,20 +73,20 @@ class Packetizer:
 
         A frame too large for the 16-bit fragment count is cut coarser.
         """
-        data = frame.data
-        size = len(data)
-        count = max(1, -(-size // payload))
-        if count > MAX_FRAGMENTS:
-            payload = -(-size // MAX_FRAGMENTS)
-            count = -(-size // payload)
+        form, size = self._form, len(frame.data)
+        if size > MAX_FRAGMENTS * (payload - form.overhead):
+            payload = -(-size // MAX_FRAGMENTS) + form.overhead
+        parts = form.cut(
+            frame.data, keyframe=frame.keyframe, picture_id=self._frame_no, size=payload
+        )
+        count = len(parts)
         rtp_time = self.rtp_time(frame.captured_at)
         headers = self._headers(frame.keyframe, rtp_time, count, refers)
         ssrc, seq = self._identity.ssrc, self._seq
         packets = []
         last = count - 1
         for index in range(count):
-            start = index * payload
-            body = headers[index] + data[start : start + payload]
+            body = headers[index] + parts[index]
             packets.append(MediaPacket(ssrc, seq + index, rtp_time, index == last, body, now))
         self._seq += count
         self._frame_no += 1

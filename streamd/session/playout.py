@@ -7,12 +7,13 @@ Numbers handed out never come twice, over any number of streams, and keep the lo
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
+from streamd.errors import WireError
 from streamd.qoe.causes import LATE, freeze_cause
 from streamd.qoe.freeze import FreezeDetector
 from streamd.session.events import FrameReady
 from streamd.session.frames import Frame
 from streamd.session.stall import StallWatch
-from streamd.session.stats import ReceiverStats
+from streamd.session.stats import ReceiverStats, count_reason
 from streamd.session.stream import IncomingStream
 
 MAX_PENDING = 1024
@@ -80,10 +81,17 @@ class Playout:
         for number, frame in stream.assembler.poll(now):
             self._last = frame_no = self._base + number
             captured = stream.captured_unix(frame.rtp_time)
+            try:
+                data = stream.form.join(frame.payloads())
+            except WireError as error:
+                count_reason(self._stats.invalid, error.reason)
+                self._stats.frames_undecodable += 1
+                stream.assembler.break_chain()
+                continue
             self._pending[frame_no] = _Pending(captured, frame.mended)
             if len(self._pending) > MAX_PENDING:
                 del self._pending[next(iter(self._pending))]
-            yield FrameReady(frame_no, frame.data(), frame.keyframe, now, captured)
+            yield FrameReady(frame_no, data, frame.keyframe, now, captured)
 
     def decoded(self, frame_no: int, pictures: int, *, now: float) -> bool:
         """The decoder is done with a frame. False: the present stream's chain is broken."""

@@ -11,8 +11,8 @@ What starts a stream is told by `admission`.
 """
 
 from collections import deque
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from streamd.datagram import Address, Datagram, Transmit
@@ -38,6 +38,7 @@ from streamd.session.runs import match_run
 from streamd.session.stats import ReceiverStats, count_reason
 from streamd.session.stream import IncomingStream
 from streamd.wire.bwtool import KEEPALIVE, KEEPALIVE_INTERVAL, MEDIA_SSRC, TEXT_SECOND_BYTE
+from streamd.wire.payload.formats import FORMATS
 from streamd.wire.rtcp import Goodbye, SenderReport
 from streamd.wire.rtp import RtpFields, parse_rtp_fast
 from streamd.wire.rtx import original_seq, unwrap
@@ -57,7 +58,10 @@ class ReceiverOptions:
 
     ssrc: int
     """Our own SSRC in RTCP."""
-    payload_types: frozenset[int] = frozenset(PAYLOAD_TYPES.values())
+    formats: Mapping[int, str] = field(
+        default_factory=lambda: dict.fromkeys(PAYLOAD_TYPES.values(), "raw")
+    )
+    """Payload type to the name of its format; other types are refused."""
     peer: Address | None = None
     """Where to announce ourselves before any media came; None: wait to be sent to."""
     cname: str = "streamd"
@@ -321,7 +325,7 @@ class ReceiverSession:
 
     def _consider(self, fields: RtpFields, data: bytes, datagram: Datagram, now: float) -> None:
         """A packet of a stream that is not ours (yet): two in sequence start one."""
-        if fields[1] not in self._options.payload_types:
+        if fields[1] not in self._options.formats:
             raise ProtocolViolation("payload_type", str(fields[1]))
         if not self._peer.admits(datagram.address, now=now):
             raise ProtocolViolation("foreign_source", f"from {datagram.address}")
@@ -340,7 +344,9 @@ class ReceiverSession:
             self._retire(self._stream)
         self._playout.begin(first=not self.stats.streams)
         self._feedback = FeedbackGenerator(self._profile)
-        self._stream = IncomingStream(ssrc, first_seq, self.stats)
+        self._stream = IncomingStream(
+            ssrc, first_seq, self.stats, FORMATS[self._options.formats[payload_type]]
+        )
         self._payload_type = payload_type
         self._rtx_type = None if self._bwtool else payload_type + PAYLOAD_TYPE_STEP
         if self._early is not None and self._early.ssrc == ssrc:

@@ -62,6 +62,9 @@ class SenderOptions:
     limits: Limits
     peer: Address | None
     cname: str = "streamd"
+    rtcp_port: bool = False
+    """RTCP also goes to the port above the media port (RFC 3550 section 11), until the peer sends
+    its own to the media port (RFC 5761)."""
     bwtool: bool = False
     """Speak as the public BW tool does: bare feedback with its counting, no RTCP of our own."""
     minus_one: bool = False
@@ -127,6 +130,9 @@ class SenderSession:
             unix_offset=unix_offset,
             now=now,
         )
+        self._rtcp_port = options.rtcp_port
+        self._second: bytes | None = None
+        """RTCP that goes to the port above as well."""
         self._events: deque[Event] = deque()
         self.stats = SenderStats(keyframe_requests=self._keyframes.taken)
         self.tool = ToolQueueDelay(tick=options.tool_tick, start=now)
@@ -172,7 +178,7 @@ class SenderSession:
         keyframes = self._keyframes
         keyframes.on_decision(decision.keyframe_wanted, decision.loss_epoch, now)
         oldest = self._history.oldest()
-        if oldest is not None:
+        if oldest is not None and self.stats.feedback_reports:
             keyframes.on_outstanding(oldest.seq, oldest.sent_at, now)
         references = self._references
         if references is not None and references.look():
@@ -294,8 +300,12 @@ class SenderSession:
             if self._closing_at is not None:
                 self._end()
             return None
+        if self._second is not None:
+            second, self._second = self._second, None
+            return Transmit([second], (peer[0], peer[1] + 1, *peer[2:]), NOT_ECT)
         control = self._rtcp.poll(self.stats, now)
         if control is not None:
+            self._second = control if self._rtcp_port else None
             return Transmit([control], peer, NOT_ECT)
         segments = self._outgoing.fill_run(now) if len(self._queue) else None
         if segments:
@@ -356,6 +366,7 @@ class SenderSession:
             return
         contents = self._rtcp.parse(data)
         self._heard(address, now)
+        self._rtcp_port = False
         if contents.keyframe_requested:
             self._keyframes.on_receiver_request(now)
         for feedback in contents.feedback:

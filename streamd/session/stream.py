@@ -1,9 +1,12 @@
 """One incoming stream (SSRC): numbers, duplicates, jitter, frames, capture times."""
 
 from streamd.session.frames import Frame, FrameAssembler
+from streamd.session.grouping import FrameGrouper
 from streamd.session.runs import Run
 from streamd.session.stats import ReceiverStats
 from streamd.wire.ntp import ntp_to_short, ntp_to_unix
+from streamd.wire.payload import PayloadFormat
+from streamd.wire.payload.formats import RAW
 from streamd.wire.rtcp import ReportBlock, SenderReport
 from streamd.wire.seq import serial_diff
 from streamd.wire.video_ext import FLAG_KEYFRAME, parse_reference, parse_video_ext
@@ -25,7 +28,12 @@ _UNSEEN = -(1 << 40)
 class IncomingStream:
     """State of one SSRC; a restarted sender gets a new one."""
 
-    def __init__(self, ssrc: int, first_seq: int, stats: ReceiverStats) -> None:
+    def __init__(
+        self, ssrc: int, first_seq: int, stats: ReceiverStats, form: PayloadFormat = RAW
+    ) -> None:
+        """`form`: how its payloads make frames."""
+        self.form = form
+        self._grouper: FrameGrouper | None = None
         self.ssrc = ssrc
         self._stats = stats
         self._highest = first_seq - 1
@@ -83,6 +91,8 @@ class IncomingStream:
         stats.payload_bytes += end - start
         video = parse_video_ext(data, ext, start)
         if video is None:
+            if self.form is not RAW or self._grouper is not None:
+                return self._grouped(marker, seq, timestamp, data[start:end], arrived_at)
             return self._without_extension(marker, seq, timestamp, arrived_at)
         keyframe = video[0] >= FLAG_KEYFRAME
         refers = None if start - ext <= VIDEO_SIZE else parse_reference(data, ext, start)
@@ -126,6 +136,27 @@ class IncomingStream:
             if change < 10.0:
                 self._jitter += (change - self._jitter) / 16
         self._transit = transit
+
+    def _grouped(
+        self, marker: bool, seq: int, timestamp: int, payload: bytes, arrived_at: float
+    ) -> Frame | None:
+        """Video of a sender that does not know our extension."""
+        grouper = self._grouper
+        if grouper is None:
+            # What leaves the grouper is the bitstream.
+            grouper = self._grouper = FrameGrouper(self.form)
+            self.form = RAW
+        last = None
+        for found in grouper.add(seq, timestamp, marker, payload, arrived_at):
+            frame = self.assembler.add(
+                (0, found.number & 0xFFFF, 0, 1),
+                found.keyframe,
+                found.rtp_time,
+                found.data,
+                arrived_at,
+            )
+            last = frame or last
+        return last
 
     def _without_extension(
         self, marker: bool, seq: int, timestamp: int, arrived_at: float

@@ -36,6 +36,9 @@ LINGER = 0.25
 """How long a receiver outlives its sender (s): about what a process takes to end."""
 
 
+_FORMATS = {number: codec for codec, number in PAYLOAD_TYPES.items()}
+
+
 @dataclass(slots=True)
 class Baseline:
     """Counters of a flow at the end of the warm-up."""
@@ -235,12 +238,15 @@ class World:
             PAYLOAD_TYPES[spec.effective_codec],
             first_seq=seq if spec.first_seq is None else spec.first_seq,
             first_timestamp=timestamp if spec.first_timestamp is None else spec.first_timestamp,
+            payload=spec.effective_codec,
         )
 
     def _receiver(self, number: int, spec: FlowSpec, now: float, agenda: Agenda) -> ReceiverNode:
         session = ReceiverSession(
             ReceiverOptions(
-                ssrc=self._rng(spec, "receiver").getrandbits(32), freeze_rule=spec.freeze_rule
+                ssrc=self._rng(spec, "receiver").getrandbits(32),
+                freeze_rule=spec.freeze_rule,
+                formats=_FORMATS,
             ),
             now=now,
             unix_offset=UNIX_EPOCH - self._begin,

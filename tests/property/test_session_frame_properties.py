@@ -57,7 +57,7 @@ def _assemble(clip: Clip) -> tuple[list[int], FrameAssembler]:
         for number, frame in assembler.poll(0.0):
             index_out = number - base
             assert frame.rtp_time == index_out
-            assert frame.data() == b"".join(
+            assert b"".join(frame.payloads()) == b"".join(
                 b"%d.%d;" % (index_out, piece) for piece in range(clip.counts[index_out])
             )
             out.append(index_out)

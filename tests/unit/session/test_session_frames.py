@@ -65,7 +65,7 @@ def test_frames_come_out_in_order_with_their_data() -> None:
     assert feeder.part(0, 0, 2, key=True, now=2.0)
     ((number, frame),) = list(feeder.assembler.poll(2.0))
     assert number == 0
-    assert frame.data() == b"0.0;0.1;"
+    assert b"".join(frame.payloads()) == b"0.0;0.1;"
     assert (frame.first_at, frame.completed_at, frame.keyframe) == (1.0, 2.0, True)
     assert feeder.whole(1) == [1]
     assert feeder.assembler.completed == 2
@@ -276,7 +276,7 @@ def test_a_run_that_overlaps_what_is_there_adds_the_missing_only() -> None:
     assert assembler.add_run(run_of_fragments(0, b"aa", b"XX", b"YY"), 2.0) is None
     frame = assembler.add_run(run_of_fragments(2, b"ZZ", b"dd"), 3.0)
     assert frame is not None
-    assert frame.data() == b"aabbccdd"
+    assert b"".join(frame.payloads()) == b"aabbccdd"
     assert frame.completed_at == 3.0
     assert assembler.bytes_held == 8
     assert feeder.poll() == [1]

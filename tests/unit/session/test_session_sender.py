@@ -175,14 +175,16 @@ def test_a_negative_target_and_a_loss_epoch_ask_for_one_key_frame() -> None:
 def test_packets_unacknowledged_for_a_second_are_given_up_for_a_key_frame() -> None:
     rig = Rig(rate=12_000)
     rig.frame(12_000)
-    rig.until(11.125)
+    rig.until(10.0625)
+    rig.feedback(0, [0])
+    rig.until(11.5625)
     sent = len(rig.media)
     assert 0 < sent < 10
     assert rig.frame(key=True).keyframe
     assert rig.session.stats.keyframe_requests["unacked"] == 1
-    rig.until(12.0)
+    rig.until(12.25)
     assert rig.session.stats.discarded_packets == 10 - sent
     assert [seq for _, seq in rig.media] == [*range(sent), 10]
     # a late report of what was given up is still understood
-    rig.feedback(0, [0] * sent)
+    rig.feedback(1, [0] * (sent - 1))
     assert rig.session.network_loss(now=20.0) == (1, sent + 1)
