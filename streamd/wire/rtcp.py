@@ -46,10 +46,12 @@ from streamd.wire.rtcp_source import (
     decode_goodbye,
     decode_source_description,
 )
+from streamd.wire.xr import XR, ExtendedReport, decode_extended_report
 
 __all__ = [
     "CNAME",
     "CongestionFeedback",
+    "ExtendedReport",
     "FullIntraRequest",
     "GenericNack",
     "Goodbye",
@@ -73,7 +75,7 @@ __all__ = [
 
 @dataclass(slots=True)
 class Opaque:
-    """A packet of a type or format streamd has no use for (APP, XR, REMB, ...)."""
+    """A packet of a type or format streamd has no use for (APP, REMB, ...)."""
 
     packet_type: int
     count: int
@@ -94,6 +96,7 @@ RtcpPacket = (
     | PictureLossIndication
     | FullIntraRequest
     | CongestionFeedback
+    | ExtendedReport
     | Opaque
 )
 
@@ -135,6 +138,8 @@ def decode_slice(data: Buffer, packet: RtcpSlice, *, minus_one: bool = False) ->
         return decode_source_description(data, count, body, body_end)
     if packet_type == BYE:
         return decode_goodbye(data, count, body, body_end)
+    if packet_type == XR:
+        return decode_extended_report(data, body, body_end)
     return Opaque(packet_type, count, bytes(data[body:body_end]))
 
 

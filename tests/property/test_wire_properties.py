@@ -9,6 +9,13 @@ from hypothesis import strategies as st
 
 from streamd.errors import WireError
 from streamd.wire import bwtool, video_ext
+from streamd.wire.abs_capture_time import (
+    CaptureTime,
+    decode_capture_time,
+    encode_capture_time,
+    pack_capture_element,
+    parse_capture_time,
+)
 from streamd.wire.buffer import Buffer
 from streamd.wire.ccfb import (
     BlockList,
@@ -23,6 +30,7 @@ from streamd.wire.ccfb import (
 from streamd.wire.extension import decode_elements, encode_elements
 from streamd.wire.ntp import ntp_to_unix, seconds_to_short, short_diff, unix_to_ntp
 from streamd.wire.rtcp import (
+    ExtendedReport,
     FullIntraRequest,
     GenericNack,
     Goodbye,
@@ -39,6 +47,14 @@ from streamd.wire.rtcp import (
 )
 from streamd.wire.rtp import RtpPacket, decode_rtp, encode_rtp, parse_rtp_fast
 from streamd.wire.seq import SeqUnwrapper, TimestampUnwrapper, nearest, seq_diff
+from streamd.wire.xr import (
+    LastReference,
+    LastReferences,
+    OtherBlock,
+    ReferenceTime,
+    XrBlock,
+    decode_extended_report,
+)
 
 U8 = st.integers(0, 0xFF)
 U16 = st.integers(0, 0xFFFF)
@@ -54,6 +70,11 @@ report_blocks = st.builds(
 )
 reports = st.lists(report_blocks, max_size=3)
 sdes_items = st.lists(st.tuples(st.integers(1, 255), st.binary(max_size=255)), max_size=3)
+xr_blocks: st.SearchStrategy[XrBlock] = st.one_of(
+    st.builds(ReferenceTime, U64),
+    st.builds(LastReferences, st.lists(st.builds(LastReference, U32, U32, U32), max_size=4)),
+    st.builds(OtherBlock, st.sampled_from([1, 2, 3, 6, 7, 255]), U8, WORDS),
+)
 nack_starts = st.lists(st.integers(1, 40), min_size=1, max_size=30)
 
 
@@ -73,7 +94,8 @@ rtcp_packets: st.SearchStrategy[RtcpPacket] = st.one_of(
     st.builds(PictureLossIndication, U32, U32),
     st.builds(FullIntraRequest, U32, st.lists(st.tuples(U32, U8), max_size=4)),
     feedbacks,
-    st.builds(Opaque, st.sampled_from([192, 204, 207, 223]), st.integers(0, 31), WORDS),
+    st.builds(ExtendedReport, U32, st.lists(xr_blocks, max_size=4)),
+    st.builds(Opaque, st.sampled_from([192, 204, 223]), st.integers(0, 31), WORDS),
 )
 rtp_packets = st.builds(
     RtpPacket,
@@ -118,6 +140,16 @@ def _parse_text(data: Buffer, start: int, end: int) -> object:
     return bwtool.text_line(data, start, end)
 
 
+def _parse_capture(data: Buffer, start: int, end: int) -> object:
+    fields = parse_rtp_fast(data, start, end)
+    return parse_capture_time(data, fields[5], fields[6], 1)
+
+
+def _parse_xr(data: Buffer, start: int, end: int) -> object:
+    """Bodies are whole words (`split_compound`)."""
+    return decode_extended_report(data, start, end - (end - start) % 4)
+
+
 Decoder = Callable[[Buffer, int, int], object]
 DECODERS: dict[str, Decoder] = {
     "rtp": decode_rtp,
@@ -130,6 +162,8 @@ DECODERS: dict[str, Decoder] = {
     "bwtool-report": bwtool.decode_report,
     "bwtool-text": _parse_text,
     "one-byte-elements": lambda data, start, end: decode_elements(0xBEDE, data, start, end),
+    "capture-time": _parse_capture,
+    "xr": _parse_xr,
     "two-byte-elements": lambda data, start, end: decode_elements(0x1003, data, start, end),
 }
 valid_packets = st.one_of(
@@ -183,6 +217,19 @@ def test_feedback_round_trip(feedback: CongestionFeedback, minus_one: bool) -> N
 def test_rtcp_round_trip(packets: list[RtcpPacket], minus_one: bool) -> None:
     data = encode_compound(packets, minus_one=minus_one)
     assert decode_compound(data, minus_one=minus_one) == packets
+
+
+capture_times = st.builds(CaptureTime, U64, st.none() | st.integers(-(2**63), 2**63 - 1))
+
+
+@given(capture=capture_times, element_id=st.integers(2, 14))
+def test_capture_time_round_trip(capture: CaptureTime, element_id: int) -> None:
+    assert decode_capture_time(encode_capture_time(capture)) == capture
+    element = pack_capture_element(capture, element_id)
+    header = video_ext.pack_video_header_with(element, 98, 1, 2, 3, 0, 5, 0, 1)
+    fields = parse_rtp_fast(header, 0, len(header))
+    assert parse_capture_time(header, fields[5], fields[6], element_id) == capture
+    assert len(header) % 4 == 0
 
 
 @given(packet=rtp_packets)
