@@ -5,6 +5,8 @@ frame, ended by the marker or by the next timestamp. Whether a frame is whole is
 known when the packet before it is there too, so a packet that stays missing holds
 everything up; it is given up once `MAX_WAIT` packets or `MAX_AGE` seconds have passed it.
 What a gap cost is at least one frame: numbers skip one, and decoding waits for a key frame.
+Of the packets behind a gap nobody knows whether they begin a frame, so the rest of
+that frame is skipped. Every packet is looked at once, whatever order they come in.
 """
 
 from streamd.errors import WireError
@@ -12,10 +14,12 @@ from streamd.wire.payload import PayloadFormat
 
 MAX_WAIT = 256
 """Packets behind a missing one after which it is given up."""
-MAX_AGE = 0.5
-"""So it is when the oldest packet behind it has waited for so long (s)."""
-MAX_HELD = 4096
+MAX_AGE = 0.2
+"""So it is when the first packet behind it has waited for so long (s)."""
+MAX_HELD = 16384
 """Packets held at all; a frame of more cannot be."""
+MAX_BYTES = 16 * 1024 * 1024
+"""Bytes held at all."""
 
 
 class GroupedFrame:
@@ -35,10 +39,18 @@ class FrameGrouper:
 
     def __init__(self, form: PayloadFormat) -> None:
         self._form = form
-        self._held: dict[int, tuple[int, bool, bytes, float]] = {}
+        self._held: dict[int, tuple[int, bool, bytes]] = {}
+        self._bytes = 0
         self._next: int | None = None
         """Number of the packet the next frame begins with."""
+        self._end = 0
+        """Packets from there up to this one are held and belong to that frame."""
+        self._timestamp = 0
+        self._skipping: int | None = None
+        """Timestamp of a frame that is not whole: its packets are thrown away."""
+        self._gap_since: float | None = None
         self._number = 0
+        self._errors: list[WireError] = []
         self.gaps = 0
         """Times packets were given up."""
 
@@ -47,83 +59,109 @@ class FrameGrouper:
         """Frames that are known to exist."""
         return self._number
 
+    @property
+    def bytes_held(self) -> int:
+        """Payload of packets whose frame is not whole yet."""
+        return self._bytes
+
     def add(
         self, seq: int, timestamp: int, marker: bool, payload: bytes, now: float
     ) -> list[GroupedFrame]:
-        """Take a packet with its unwrapped number; the frames it completes, in order.
-
-        Raises WireError for a frame that contradicts itself; it counts as a gap.
-        """
+        """Take a packet with its unwrapped number, once; the frames it completes, in order."""
         if self._next is None:
-            self._next = seq
-        if seq < self._next:
+            self._open(seq, timestamp, payload)
+        elif seq < self._next:
             return []
-        self._held[seq] = (timestamp, marker, payload, now)
-        frames = []
-        while (frame := self._take()) is not None:
-            frames.append(frame)
-        if self._held and self._overdue(now):
+        self._held[seq] = (timestamp, marker, payload)
+        self._bytes += len(payload)
+        frames: list[GroupedFrame] = []
+        end = self._end
+        self._take(frames)
+        if self._overdue(now, moved=self._end != end):
             self._give_up()
-            while (frame := self._take()) is not None:
-                frames.append(frame)
+            self._take(frames)
         return frames
 
-    def _take(self) -> GroupedFrame | None:
-        """The next frame if it is whole."""
-        held, seq = self._held, self._next
-        first = held.get(seq) if seq is not None else None
-        if seq is None or first is None:
-            return None
-        timestamp, end = first[0], seq
-        while (packet := held.get(end)) is not None:
-            if packet[0] != timestamp:
-                return self._join(seq, end, timestamp)
-            end += 1
-            if packet[1]:
-                return self._join(seq, end, timestamp)
-        return None
+    def take_errors(self) -> list[WireError]:
+        """What was wrong with frames that contradict themselves, since the last call."""
+        errors, self._errors = self._errors, []
+        return errors
 
-    def _join(self, begin: int, end: int, timestamp: int) -> GroupedFrame:
-        parts = [self._held.pop(seq)[2] for seq in range(begin, end)]
-        self._next = end
-        number, self._number = self._number, self._number + 1
+    def _open(self, seq: int, timestamp: int, payload: bytes) -> None:
+        """Who joins in the middle of a frame begins with the next one."""
+        self._next = self._end = seq
         try:
-            keyframe = any(self._form.describe(part).keyframe for part in parts)
-            return GroupedFrame(number, timestamp, self._form.join(parts), keyframe)
+            if not self._form.describe(payload).start:
+                self._skipping = timestamp
         except WireError:
-            self.gaps += 1
-            raise
+            self._skipping = timestamp
 
-    def _overdue(self, now: float) -> bool:
+    def _take(self, frames: list[GroupedFrame]) -> None:
+        """Move every frame that is whole to `frames`."""
         held = self._held
-        oldest = min(entry[3] for entry in held.values()) if len(held) <= MAX_WAIT else now
-        return len(held) > MAX_WAIT or now - oldest > MAX_AGE
+        while (packet := held.get(self._end)) is not None:
+            timestamp, marker, payload = packet
+            if self._end == self._next:
+                self._timestamp = timestamp
+                if timestamp == self._skipping:
+                    self._skip(marker, len(payload))
+                    continue
+                self._skipping = None
+            elif timestamp != self._timestamp:
+                self._join(frames)
+                continue
+            self._end += 1
+            if marker:
+                self._join(frames)
+
+    def _skip(self, marker: bool, size: int) -> None:
+        """Throw one packet of a broken frame away."""
+        del self._held[self._end]
+        self._bytes -= size
+        self._end += 1
+        self._next = self._end
+        if marker:
+            self._skipping = None
+
+    def _join(self, frames: list[GroupedFrame]) -> None:
+        parts = [self._held.pop(seq)[2] for seq in range(self._next or 0, self._end)]
+        self._next = self._end
+        self._bytes -= sum(map(len, parts))
+        number, self._number = self._number, self._number + 1
+        form = self._form
+        try:
+            keyframe = any(form.describe(part).keyframe for part in parts)
+            frames.append(GroupedFrame(number, self._timestamp, form.join(parts), keyframe))
+        except WireError as error:
+            self.gaps += 1
+            self._errors.append(error)
+
+    def _overdue(self, now: float, *, moved: bool) -> bool:
+        """Whether to wait no longer for what is missing."""
+        held = len(self._held)
+        behind = held - (self._end - (self._next or 0))
+        if not behind:
+            self._gap_since = None
+        elif self._gap_since is None or moved:
+            self._gap_since = now
+        since = self._gap_since
+        return (
+            behind > MAX_WAIT
+            or (since is not None and now - since > MAX_AGE)
+            or held > MAX_HELD
+            or self._bytes > MAX_BYTES
+        )
 
     def _give_up(self) -> None:
-        """Go on at the first frame that begins after the missing packet."""
-        held = sorted(self._held)
-        start = self._next or 0
-        if held[0] == start and len(held) < MAX_HELD and held[-1] - start + 1 == len(held):
-            return  # nothing is missing: a large frame, or a slow one
+        """Go on behind the gap, or behind a frame that is larger than any can be."""
         self.gaps += 1
         self._number += 1
-        missing = next(seq for seq in range(start, held[-1]) if seq not in self._held)
-        for seq in held:
-            if seq < missing:
-                del self._held[seq]
-        after = [seq for seq in held if seq > missing]
-        begin = self._beginning(after)
-        for seq in after:
-            if seq < begin:
-                del self._held[seq]
-        self._next = begin
-
-    def _beginning(self, seqs: list[int]) -> int:
-        """The first of these numbers that begins a frame, or the one after the last."""
-        for before, seq in zip([None, *seqs], seqs, strict=False):
-            if before is None or seq != before + 1:
-                continue
-            earlier, here = self._held[before], self._held[seq]
-            if earlier[1] or earlier[0] != here[0]:
-                return seq
-        return seqs[-1] + 1
+        held, gap = self._held, self._end
+        for seq in range(self._next or 0, gap):
+            self._bytes -= len(held.pop(seq)[2])
+        self._skipping = self._timestamp
+        self._gap_since = None
+        if held:
+            gap = min(held)
+            self._skipping = held[gap][0]
+        self._next = self._end = gap

@@ -178,7 +178,7 @@ class SenderSession:
         keyframes = self._keyframes
         keyframes.on_decision(decision.keyframe_wanted, decision.loss_epoch, now)
         oldest = self._history.oldest()
-        if oldest is not None and self.stats.feedback_reports:
+        if oldest is not None and self._expects_feedback():
             keyframes.on_outstanding(oldest.seq, oldest.sent_at, now)
         references = self._references
         if references is not None and references.look():
@@ -255,8 +255,10 @@ class SenderSession:
         if limit is None or waiting is None or now - waiting <= limit:
             return False
         sent = self._history.oldest()
+        if sent is None or not self._expects_feedback():
+            return True
         # A picture that starts afresh throws the queue away: it is the way out.
-        return sent is None or not self._keyframes.nothing_arrives(sent.seq, sent.sent_at, now)
+        return not self._keyframes.nothing_arrives(sent.seq, sent.sent_at, now)
 
     def limited(self, rate_bps: float) -> float:
         """A media rate after the circuit breaker."""
@@ -338,6 +340,10 @@ class SenderSession:
         return due if controller_due is None or controller_due > due else controller_due
 
     # --- inside -----------------------------------------------------------------------------
+
+    def _expects_feedback(self) -> bool:
+        """At a fixed rate nobody need answer, and what nobody answers is not lost."""
+        return self._options.breaker or self.stats.feedback_reports > 0
 
     def _count_frame(self, frame: EncodedFrame, now: float) -> None:
         stats = self.stats

@@ -1,9 +1,10 @@
 """One incoming stream (SSRC): numbers, duplicates, jitter, frames, capture times."""
 
+from streamd.errors import WireError
 from streamd.session.frames import Frame, FrameAssembler
 from streamd.session.grouping import FrameGrouper
 from streamd.session.runs import Run
-from streamd.session.stats import ReceiverStats
+from streamd.session.stats import ReceiverStats, count_reason
 from streamd.wire.ntp import ntp_to_short, ntp_to_unix
 from streamd.wire.payload import PayloadFormat
 from streamd.wire.payload.formats import RAW
@@ -33,7 +34,11 @@ class IncomingStream:
     ) -> None:
         """`form`: how its payloads make frames."""
         self.form = form
+        """What makes a bitstream of the fragments of the assembler's frames."""
         self._grouper: FrameGrouper | None = None
+        """Of a sender that does not know our extension: its first packet decides."""
+        self._numbered = False
+        """Packets carry the extension."""
         self.ssrc = ssrc
         self._stats = stats
         self._highest = first_seq - 1
@@ -90,10 +95,9 @@ class IncomingStream:
         self._note_transit(arrived_at, timestamp)
         stats.payload_bytes += end - start
         video = parse_video_ext(data, ext, start)
-        if video is None:
-            if self.form is not RAW or self._grouper is not None:
-                return self._grouped(marker, seq, timestamp, data[start:end], arrived_at)
-            return self._without_extension(marker, seq, timestamp, arrived_at)
+        if video is None or self._grouper is not None:
+            return self._unnumbered(marker, seq, timestamp, data[start:end], arrived_at)
+        self._numbered = True
         keyframe = video[0] >= FLAG_KEYFRAME
         refers = None if start - ext <= VIDEO_SIZE else parse_reference(data, ext, start)
         return self.assembler.add(
@@ -111,6 +115,8 @@ class IncomingStream:
 
         False leaves everything as it was. What they carry is for `assembler.add_run`.
         """
+        if self._grouper is not None:
+            return False
         count = len(run.payloads)
         step = (run.seq - self._highest) & 0xFFFF
         first = self._highest + step
@@ -137,14 +143,18 @@ class IncomingStream:
                 self._jitter += (change - self._jitter) / 16
         self._transit = transit
 
-    def _grouped(
+    def _unnumbered(
         self, marker: bool, seq: int, timestamp: int, payload: bytes, arrived_at: float
     ) -> Frame | None:
-        """Video of a sender that does not know our extension."""
+        """A packet that does not say which frame it is of. WireError where others do."""
         grouper = self._grouper
         if grouper is None:
-            # What leaves the grouper is the bitstream.
+            if self.form is RAW:
+                return self._without_extension(marker, seq, timestamp, arrived_at)
+            if self._numbered:
+                raise WireError("video_ext_missing", f"packet {seq}")
             grouper = self._grouper = FrameGrouper(self.form)
+            # What leaves the grouper is the bitstream.
             self.form = RAW
         last = None
         for found in grouper.add(seq, timestamp, marker, payload, arrived_at):
@@ -156,6 +166,8 @@ class IncomingStream:
                 arrived_at,
             )
             last = frame or last
+        for error in grouper.take_errors():
+            count_reason(self._stats.invalid, error.reason)
         return last
 
     def _without_extension(

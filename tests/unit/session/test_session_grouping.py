@@ -1,9 +1,6 @@
 """Frames of a stream without our extension: order, gaps, markers, contradictions."""
 
-import pytest
-
-from streamd.errors import WireError
-from streamd.session.grouping import MAX_AGE, MAX_WAIT, FrameGrouper
+from streamd.session.grouping import MAX_AGE, MAX_BYTES, MAX_HELD, MAX_WAIT, FrameGrouper
 from streamd.wire.payload.vp8 import Vp8
 
 FORM = Vp8()
@@ -113,9 +110,51 @@ def test_a_frame_that_contradicts_itself_is_an_error_and_the_next_one_is_fine() 
     feed.whole(0, key=True)
     wrong = feed.parts(1)
     feed.grouper.add(103, 3000, False, wrong[0], 0.0)
-    with pytest.raises(WireError):
-        feed.grouper.add(104, 3000, True, wrong[0], 0.0)
+    assert feed.grouper.add(104, 3000, True, wrong[0], 0.0) == []
+    assert [error.reason for error in feed.grouper.take_errors()] == ["vp8_payload"]
+    assert feed.grouper.take_errors() == []
     assert feed.grouper.gaps == 1
     part = FORM.cut(b"\x01ok", keyframe=False, picture_id=2, size=99)[0]
     (frame,) = feed.grouper.add(105, 6000, True, part, 0.0)
-    assert frame.data == b"\x01ok"
+    assert (frame.number, frame.data) == (2, b"\x01ok")
+
+
+def test_who_joins_in_the_middle_of_a_frame_begins_with_the_next_one() -> None:
+    feed = Feed()
+    feed.give(0, 1, key=True)
+    feed.give(0, 2, key=True)
+    feed.whole(1, key=True)
+    assert feed.out == [(0, b"frame000001", True)]
+    assert feed.grouper.take_errors() == []
+
+
+def test_behind_a_gap_the_rest_of_a_frame_is_skipped_whenever_it_comes() -> None:
+    feed = Feed()
+    feed.whole(0, key=True)
+    feed.give(2, 1)
+    feed.give(2, 0, now=MAX_AGE + 0.125)
+    assert feed.grouper.gaps == 1
+    feed.give(2, 2, now=MAX_AGE + 0.25)
+    feed.whole(3, now=MAX_AGE + 0.25)
+    assert feed.numbers() == [0, 2]
+    assert feed.out[-1][1] == b"frame000003"
+
+
+def test_a_frame_larger_than_any_is_given_up_and_memory_stays_bounded() -> None:
+    grouper = FrameGrouper(FORM)
+    for seq in range(65_535):
+        assert grouper.add(seq, 0, False, b"\x10\x00" if not seq else b"\x00x", 0.0) == []
+        assert grouper.bytes_held <= 2 * (MAX_HELD + 1)
+    assert grouper.gaps == 1
+    assert grouper.bytes_held == 0
+    (frame,) = grouper.add(65_535, 3000, True, b"\x10\x00next", 0.0)
+    assert (frame.number, frame.data) == (1, b"\x00next")
+
+
+def test_bytes_are_bounded_too() -> None:
+    grouper = FrameGrouper(FORM)
+    most = 0
+    for seq in range(600):
+        grouper.add(seq, 0, False, b"\x10" + bytes(60_000), 0.0)
+        most = max(most, grouper.bytes_held)
+    assert MAX_BYTES - 60_001 <= most <= MAX_BYTES
