@@ -74,6 +74,8 @@ class FrameAssembler:
         self._next: int | None = None
         self._lowest = 0
         self._seen = 0
+        self._jumped: int | None = None
+        """The id far ahead that the last packet had."""
         self._chain = False
         self._left: deque[int] = deque(maxlen=MAX_REFERENCES)
         """Frames handed out that the decoder can have kept."""
@@ -241,6 +243,12 @@ class FrameAssembler:
             self._newest = self._next = self._lowest = frame_id
             return frame_id
         frame_no = nearest(frame_id, self._newest)
+        if frame_no > self._newest + MAX_FRAMES:
+            # One damaged id must not make everything before it look lost.
+            confirmed = self._jumped is not None and 0 <= frame_id - self._jumped <= 1
+            self._jumped = frame_id
+            if not confirmed:
+                raise WireError("video_frame_id", f"{frame_no - self._newest} frames ahead")
         self._newest = max(self._newest, frame_no)
         return frame_no
 

@@ -327,3 +327,16 @@ def test_references_are_compared_beyond_the_wrap_of_frame_ids() -> None:
     feeder.whole(0xFFFE, key=True)
     feeder.whole(0xFFFF)
     assert feeder.whole(0x10001, refers=0xFFFF) == [0x10001]
+
+
+def test_an_id_far_ahead_is_believed_when_the_next_packet_has_it_too() -> None:
+    feeder = Feeder()
+    feeder.whole(0, key=True)
+    with pytest.raises(WireError, match="599 frames ahead"):
+        feeder.part(599, 0, 2, key=True)
+    assert feeder.whole(1) == [1]
+    with pytest.raises(WireError):
+        feeder.part(700, 0, 2, key=True)
+    assert not feeder.part(700, 1, 2, key=True)
+    assert feeder.part(700, 0, 2, key=True)
+    assert feeder.poll() == [700]

@@ -61,6 +61,11 @@ def test_what_belongs_to_the_numbering(first: int) -> None:
     def belongs(step: int, timestamp: int = 50) -> bool:
         return incoming.stream.belongs(first + step & 0xFFFF, timestamp & 0xFFFFFFFF)
 
+    assert belongs(2_999)
+    # further ahead only with the next one behind it
+    assert not belongs(3_000)
+    assert belongs(3_001)
+    assert not belongs(28_670)
     assert belongs(28_671)
     assert not belongs(28_672)
     assert belongs(-4_095)
