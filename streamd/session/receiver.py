@@ -191,6 +191,11 @@ class ReceiverSession:
         self._events.append(SessionClosed())
 
     @property
+    def bytes_held(self) -> int:
+        """Payload of frames in the making."""
+        return 0 if self._stream is None else self._stream.assembler.bytes_held
+
+    @property
     def peer(self) -> Address | None:
         return self._peer.address
 
