@@ -16,6 +16,9 @@ from streamd.wire.video_ext import SIZE as VIDEO_SIZE
 RTP_CLOCK = 90_000.0
 SEEN = 4096
 """Sequence numbers remembered to tell duplicates: as many as a sender keeps in flight."""
+MAX_DROPOUT = 3000
+"""A number further ahead is believed when the next one follows it (RFC 3550 appendix A.1): one
+damaged packet must not make all others look old."""
 MAX_FORWARD = 0x7000
 _STEADY = 15 / 16
 MAX_BACKWARD = SEEN - 1
@@ -43,6 +46,8 @@ class IncomingStream:
         self._stats = stats
         self._highest = first_seq - 1
         self._first_seq = first_seq
+        self._jumped: int | None = None
+        """The number that would confirm a large step."""
         self._newest_timestamp = 0
         self._seen = [_UNSEEN] * SEEN
         self._received = 0
@@ -61,7 +66,10 @@ class IncomingStream:
         """Whether a packet continues this stream's numbering."""
         step = (seq - self._highest) & 0xFFFF
         if 0 < step < MAX_FORWARD:
-            return True
+            if step < MAX_DROPOUT:
+                return True
+            expected, self._jumped = self._jumped, seq + 1 & 0xFFFF
+            return expected == seq
         age = (self._newest_timestamp - timestamp) & 0xFFFFFFFF
         recent = age < MAX_LATE * RTP_CLOCK or age >= 0x80000000
         return recent and (step == 0 or step >= 0x10000 - MAX_BACKWARD)
