@@ -19,6 +19,7 @@ from streamd.datagram import Address
 from streamd.qoe.tool import TICK
 from streamd.session.keyframes import Cause, KeyframeOptions
 from streamd.session.packetize import StreamIdentity
+from streamd.session.rtcp_ports import Muxing
 from streamd.session.rtx import PAYLOAD_TYPE_STEP, RtxIdentity
 from streamd.session.sender import SenderOptions
 
@@ -129,7 +130,7 @@ class StreamSettings(BaseModel):
         *,
         bwtool: bool = False,
         minus_one: bool = False,
-        rtcp_port: bool = False,
+        rtcp_mux: Muxing = "yes",
         long_term: bool = False,
         tool_tick: float = TICK,
     ) -> SenderOptions:
@@ -142,7 +143,7 @@ class StreamSettings(BaseModel):
             limits=self.limits(),
             peer=peer,
             bwtool=bwtool,
-            rtcp_port=rtcp_port,
+            rtcp_mux=rtcp_mux,
             minus_one=minus_one,
             max_payload=self.mss,
             retransmissions=self.max_retransmissions if self.retransmissions else 0,

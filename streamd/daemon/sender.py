@@ -123,7 +123,7 @@ class SenderDaemon:
             peer,
             bwtool=config.profile == "bw-tool",
             minus_one=config.counts_minus_one(),
-            rtcp_port=config.rtcp_mux == "no" or (config.rtcp_mux == "auto" and bool(config.sdp)),
+            rtcp_mux="yes" if config.rtcp_mux == "auto" and not config.sdp else config.rtcp_mux,
             long_term=self.encoder.long_term,
             tool_tick=config.tool_tick(),
         )

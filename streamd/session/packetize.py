@@ -67,13 +67,15 @@ class Packetizer:
     def packetize(
         self, frame: EncodedFrame, *, payload: int, now: float, refers: int | None = None
     ) -> list[MediaPacket]:
-        """Cut a frame into packets of at most `payload` bytes after header and extension.
+        """Cut a frame into packets of at most `payload` bytes after header and extension, or
+        of one byte of the bitstream where not even that fits.
 
         `refers`: the frame it is predicted from, where that is not the one before.
 
         A frame too large for the 16-bit fragment count is cut coarser.
         """
         form, size = self._form, len(frame.data)
+        payload = max(payload, form.overhead + 1)
         if size > MAX_FRAGMENTS * (payload - form.overhead):
             payload = -(-size // MAX_FRAGMENTS) + form.overhead
         parts = form.cut(

@@ -42,6 +42,7 @@ from streamd.session.queue import PacketQueue
 from streamd.session.references import ReferenceTracker
 from streamd.session.repair import DEADLINE as REPAIR_DEADLINE
 from streamd.session.rtcp import SenderRtcp
+from streamd.session.rtcp_ports import Muxing, RtcpPorts
 from streamd.session.rtx import RtxIdentity, RtxStream
 from streamd.session.stats import SenderStats, count_reason
 from streamd.wire.bwtool import is_keepalive
@@ -62,9 +63,8 @@ class SenderOptions:
     limits: Limits
     peer: Address | None
     cname: str = "streamd"
-    rtcp_port: bool = False
-    """RTCP also goes to the port above the media port (RFC 3550 section 11), until the peer sends
-    its own to the media port (RFC 5761)."""
+    rtcp_mux: Muxing = "yes"
+    """Whether RTCP also goes to the port above the media port."""
     bwtool: bool = False
     """Speak as the public BW tool does: bare feedback with its counting, no RTCP of our own."""
     minus_one: bool = False
@@ -130,9 +130,7 @@ class SenderSession:
             unix_offset=unix_offset,
             now=now,
         )
-        self._rtcp_port = options.rtcp_port
-        self._second: bytes | None = None
-        """RTCP that goes to the port above as well."""
+        self._ports = RtcpPorts(options.rtcp_mux)
         self._events: deque[Event] = deque()
         self.stats = SenderStats(keyframe_requests=self._keyframes.taken)
         self.tool = ToolQueueDelay(tick=options.tool_tick, start=now)
@@ -295,20 +293,17 @@ class SenderSession:
 
     def poll_transmit(self, *, now: float) -> Transmit | None:
         """The next run of packets that may leave now; None: nothing, for the time being."""
-        if self._closed:
-            return None
+        again = self._ports.poll()
+        if again is not None or self._closed:
+            return again
         peer = self._peer.address
         if peer is None:
             if self._closing_at is not None:
                 self._end()
             return None
-        if self._second is not None:
-            second, self._second = self._second, None
-            return Transmit([second], (peer[0], peer[1] + 1, *peer[2:]), NOT_ECT)
         control = self._rtcp.poll(self.stats, now)
         if control is not None:
-            self._second = control if self._rtcp_port else None
-            return Transmit([control], peer, NOT_ECT)
+            return self._ports.send(control, peer)
         segments = self._outgoing.fill_run(now) if len(self._queue) else None
         if segments:
             self._breaker.on_sent(now)
@@ -372,7 +367,7 @@ class SenderSession:
             return
         contents = self._rtcp.parse(data)
         self._heard(address, now)
-        self._rtcp_port = False
+        self._ports.on_muxed()
         if contents.keyframe_requested:
             self._keyframes.on_receiver_request(now)
         for feedback in contents.feedback:
@@ -452,7 +447,7 @@ class SenderSession:
             return None
         self._end()
         bye = self._rtcp.bye(self.stats, now)
-        return None if bye is None else Transmit([bye], peer, NOT_ECT)
+        return None if bye is None else self._ports.send(bye, peer)
 
     def _end(self) -> None:
         self._closed = True

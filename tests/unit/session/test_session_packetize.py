@@ -88,3 +88,19 @@ def test_a_clock_that_starts_negative_gives_timestamps_from_zero_on() -> None:
     packetizer = Packetizer(StreamIdentity(ssrc=100, first_timestamp=-int(1234.5 * 90_000)))
     (item,) = packetizer.packetize(frame(1, at=1235.5), payload=1200, now=1235.5)
     assert item.rtp_time == 90_000
+
+
+def test_standard_payloads_are_cut_to_the_same_size() -> None:
+    packetizer = Packetizer(StreamIdentity(ssrc=7, payload="vp9"))
+    packets = packetizer.packetize(frame(2500, keyframe=True), payload=1200, now=0.0)
+    assert [item.size for item in packets] == [1224, 1224, 24 + 3 + 106]
+    assert packets[0].data[24:27] == b"\x88\x80\x00"
+    (second,) = packetizer.packetize(frame(5), payload=1200, now=0.0)
+    assert second.data[24:] == b"\xcc\x80\x01" + frame(5).data
+
+
+@pytest.mark.parametrize(("payload", "size"), [("raw", 25), ("vp8", 29), ("vp9", 28)])
+def test_no_room_for_the_descriptor_still_moves_on(payload: str, size: int) -> None:
+    packetizer = Packetizer(StreamIdentity(ssrc=7, payload=payload))
+    packets = packetizer.packetize(frame(3), payload=1, now=0.0)
+    assert [item.size for item in packets] == [size] * 3
