@@ -443,7 +443,8 @@ class SenderSession:
 
     def _finish(self, peer: Address, now: float) -> Transmit | None:
         """BYE once everything arrived or the drain time is over."""
-        if (len(self._queue) or len(self._history)) and now < (self._closing_at or 0.0):
+        outstanding = self._expects_feedback() and len(self._history)
+        if (len(self._queue) or outstanding) and now < (self._closing_at or 0.0):
             return None
         self._end()
         bye = self._rtcp.bye(self.stats, now)

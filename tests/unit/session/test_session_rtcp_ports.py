@@ -1,7 +1,7 @@
 """RTCP to the media port and the one above: reports, BYE, and when that ends."""
 
 import pytest
-from session_parts import OFFSET, RECEIVER, SSRC, drain_transmits
+from session_parts import OFFSET, RECEIVER, SSRC, drain_transmits, report
 
 from streamd.cc.api import Limits
 from streamd.cc.fixed import FixedConfig, FixedController
@@ -11,6 +11,7 @@ from streamd.media.model import EncodedFrame
 from streamd.session.packetize import StreamIdentity
 from streamd.session.rtcp_ports import Muxing, RtcpPorts
 from streamd.session.sender import SenderOptions, SenderSession
+from streamd.wire.ccfb import encode_ccfb
 from streamd.wire.rtcp import Goodbye, ReceiverReport, decode_compound, encode_compound
 
 ABOVE: Address = (RECEIVER[0], RECEIVER[1] + 1)
@@ -20,16 +21,16 @@ MEDIA = 98
 class Sender:
     """A session at a fixed rate that nobody answers."""
 
-    def __init__(self, mux: Muxing, peer: Address = RECEIVER) -> None:
+    def __init__(self, mux: Muxing, *, drain: float = 0.0) -> None:
         self.now = 10.0
         self.session = SenderSession(
             SenderOptions(
                 StreamIdentity(SSRC, MEDIA),
                 Limits(150_000, 1_000_000, 50_000_000),
-                peer,
+                RECEIVER,
                 rtcp_mux=mux,
                 breaker=False,
-                drain_seconds=0.0,
+                drain_seconds=drain,
             ),
             FixedController(FixedConfig(), ecn=NOT_ECT),
             now=self.now,
@@ -109,3 +110,17 @@ def test_a_fixed_rate_goes_on_when_nobody_answers() -> None:
     assert not sender.session.stats.keyframe_requests["unacked"]
     assert sender.session.stats.packets == 30
     assert sender.session.stats.discarded_packets == 0
+
+
+def test_who_was_never_answered_does_not_wait_for_answers_at_the_end() -> None:
+    sender = Sender("yes", drain=2.0)
+    sender.step()
+    assert isinstance(decode_compound(sender.close()[-1][1])[-1], Goodbye)
+    answered = Sender("yes", drain=2.0)
+    answered.step()
+    data = encode_ccfb(report(0, [0], at=answered.now))
+    answered.step()
+    answered.session.handle_datagrams([Datagram(data, RECEIVER, 0, answered.now)], now=answered.now)
+    assert not any(
+        isinstance(item, Goodbye) for _, data in answered.close() for item in decode_compound(data)
+    )
