@@ -133,6 +133,7 @@ class StreamSettings(BaseModel):
         rtcp_mux: Muxing = "yes",
         long_term: bool = False,
         tool_tick: float = TICK,
+        cname: str = "streamd",
     ) -> SenderOptions:
         """What the session is told, whoever drives it.
 
@@ -142,6 +143,7 @@ class StreamSettings(BaseModel):
             identity=identity,
             limits=self.limits(),
             peer=peer,
+            cname=cname,
             bwtool=bwtool,
             rtcp_mux=rtcp_mux,
             minus_one=minus_one,

@@ -8,6 +8,7 @@ from streamd.config.model import ReceiverConfig
 from streamd.daemon.decoding import DecodePump, load_decoder
 from streamd.daemon.figures import Interval
 from streamd.daemon.lifecycle import Lifecycle, run_daemon
+from streamd.daemon.machine import cname
 from streamd.daemon.peers import PeerName
 from streamd.daemon.reporting import OpenEndpoint, finish, outlive, report_periodically, socket_view
 from streamd.datagram import Address
@@ -78,6 +79,7 @@ class ReceiverDaemon:
                 ssrc=bwtool.RTCP_SENDER_SSRC if self._bwtool else self._rng.getrandbits(32),
                 formats=self._formats(),
                 peer=peer,
+                cname=cname("receiver"),
                 bwtool=self._bwtool,
                 minus_one=config.counts_minus_one(),
                 freeze_rule=config.freeze_rule,

@@ -9,6 +9,7 @@ from streamd.clock import Clock
 from streamd.config.model import SenderConfig
 from streamd.daemon.figures import Interval
 from streamd.daemon.lifecycle import Lifecycle, run_daemon
+from streamd.daemon.machine import cname
 from streamd.daemon.peers import PeerName
 from streamd.daemon.reporting import OpenEndpoint, finish, outlive, report_periodically, socket_view
 from streamd.daemon.video import FrameClock
@@ -126,6 +127,7 @@ class SenderDaemon:
             rtcp_mux="yes" if config.rtcp_mux == "auto" and not config.sdp else config.rtcp_mux,
             long_term=self.encoder.long_term,
             tool_tick=config.tool_tick(),
+            cname=cname("sender"),
         )
 
     def _identity(self) -> StreamIdentity:
@@ -142,6 +144,7 @@ class SenderDaemon:
             PAYLOAD_TYPES[self.codec],
             first_seq=rng.getrandbits(16),
             first_timestamp=rng.getrandbits(32),
+            capture_times=True,
             payload=self.codec,
         )
 

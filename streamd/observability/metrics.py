@@ -78,6 +78,11 @@ def _one(value: float) -> list[tuple[Labels, float]]:
     return [((), value)]
 
 
+def _known(value: float | None) -> list[tuple[Labels, float]]:
+    """No sample for what is not known, not a false 0."""
+    return [] if value is None else _one(value)
+
+
 def _by_label(counts: Mapping[str, int]) -> list[tuple[Labels, float]]:
     return [((label,), count) for label, count in counts.items()]
 
@@ -125,9 +130,9 @@ def _controller(view: SenderView) -> Iterator[Family]:
     yield gauge(names.CC_TARGET, _one(cc.target_bps / 8))
     yield gauge(names.CC_PACING, _one(cc.pacing_bps / 8))
     # A controller without a window has none to show: no sample, not a false 0.
-    yield gauge(names.CC_WINDOW, [] if cc.cwnd_bytes is None else _one(cc.cwnd_bytes))
+    yield gauge(names.CC_WINDOW, _known(cc.cwnd_bytes))
     yield gauge(names.CC_IN_FLIGHT, _one(cc.bytes_in_flight))
-    yield gauge(names.CC_RTT, [] if cc.srtt is None else _one(cc.srtt))
+    yield gauge(names.CC_RTT, _known(cc.srtt))
     states = dict.fromkeys((*view.states, cc.state), 0) | {cc.state: 1}
     yield gauge(names.CC_STATE, _by_label({s: on for s, on in states.items() if s}))
     yield counter(names.CC_LOST, _one(cc.packets_lost))
@@ -192,6 +197,9 @@ def _receiver_frames(view: ReceiverView) -> Iterator[Family]:
     yield counter(names.RECEIVER_UNDECODABLE, _one(counts.frames_undecodable))
     yield counter(names.RECEIVER_LATE, _one(counts.late_fragments))
     yield histogram(names.RECEIVER_LATENCY, [((), counts.frame_latency_histogram)])
+    yield counter(names.RECEIVER_NEGATIVE, _one(counts.frames_negative_latency))
+    yield gauge(names.RECEIVER_CLOCK_OFFSET, _known(counts.clock_offset))
+    yield gauge(names.RECEIVER_CLOCK_BOUND, _known(counts.clock_bound))
     yield counter(names.RECEIVER_MENDED, _one(counts.frames_mended))
     yield counter(names.RECEIVER_LATE_FRAMES, _by_label(counts.frames_late))
     yield counter(names.RECEIVER_FREEZES, _by_label(counts.freezes))

@@ -60,6 +60,9 @@ class ReceiverCounts(Protocol):
     late_fragments: int
     jitter: float
     frame_latency_histogram: Histogram
+    frames_negative_latency: int
+    clock_offset: float | None
+    clock_bound: float | None
 
 
 class QueueCounts(Protocol):

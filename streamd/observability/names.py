@@ -115,7 +115,18 @@ RECEIVER_LATE = _counter(
     "receiver_late_fragments", "Fragments of frames that had been shown or given up."
 )
 RECEIVER_LATENCY = _histogram(
-    "receiver_frame_latency_seconds", "From capture to decoded frame; needs clocks that agree."
+    "receiver_frame_latency_seconds", "From capture to decoded frame, on the receiver's clock."
+)
+RECEIVER_NEGATIVE = _counter(
+    "receiver_frames_negative_latency", "Frames shown before their capture: the clocks are wrong."
+)
+RECEIVER_CLOCK_OFFSET = _gauge(
+    "receiver_clock_offset_seconds",
+    "The sender's wall clock minus the receiver's; no sample before it is known.",
+)
+RECEIVER_CLOCK_BOUND = _gauge(
+    "receiver_clock_error_bound_seconds",
+    "The clock offset, and so latency, is wrong by no more than this.",
 )
 RECEIVER_JITTER = _gauge(
     "receiver_interarrival_jitter_seconds", "Interarrival jitter as RFC 3550 defines it."

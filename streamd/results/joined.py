@@ -1,6 +1,6 @@
 """What the viewer got of one stream: three summaries joined into flat result keys."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from streamd.results.streams import Summary
 
@@ -47,6 +47,8 @@ RECEIVER_KEYS = (
     "frame_latency_p50_s",
     "frame_latency_p95_s",
     "frame_latency_p99_s",
+    "frames_negative_latency_count",
+    "clock_error_bound_s",
 )
 LINK_KEYS = (
     "queue_delay_p50_s",
@@ -100,12 +102,18 @@ def join(
     row["frames_lost_count"] = seen + unseen
     row["exit_codes"] = dict(exit_codes)
     dropped = bool(receiver["kernel_drops_count"] or link["kernel_drops_count"])
-    row["warnings"] = warnings(row, exit_codes, kernel_drops=dropped)
+    clock = receiver["clock_warnings"]
+    row["warnings"] = warnings(row, exit_codes, kernel_drops=dropped, clock=clock)
     return row
 
 
-def warnings(row: Summary, exit_codes: Mapping[str, int], *, kernel_drops: bool) -> list[str]:
-    """What makes the numbers of this run doubtful (specification of metrics, section 8)."""
+def warnings(
+    row: Summary, exit_codes: Mapping[str, int], *, kernel_drops: bool, clock: Sequence[str]
+) -> list[str]:
+    """What makes the numbers of this run doubtful (specification of metrics, section 8).
+
+    `clock`: the receiver's warnings about its clock.
+    """
     found = []
     if not row["rendered_frames_count"]:
         found.append("no frame was shown")
@@ -114,6 +122,7 @@ def warnings(row: Summary, exit_codes: Mapping[str, int], *, kernel_drops: bool)
     accounted = row["frames_decoded_count"] + row["frames_lost_count"]
     if accounted != row["frames_encoded_count"]:
         found.append(f"{row['frames_encoded_count']} frames encoded, {accounted} accounted for")
+    found.extend(clock)
     found.extend(f"{role} ended with exit code {code}" for role, code in exit_codes.items() if code)
     if kernel_drops:
         found.append("the kernel dropped datagrams: this machine is overloaded")

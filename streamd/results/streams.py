@@ -16,6 +16,9 @@ from streamd.session.stats import ReceiverStats, SenderStats
 
 Summary = dict[str, Any]
 
+MAX_CLOCK_ERROR = 0.002
+"""Error bound of latencies above which a run is warned about (s)."""
+
 
 class SocketCounts(Protocol):
     """What a summary tells of the socket a session had."""
@@ -128,6 +131,10 @@ def receiver_summary(
         "keyframe_requests_count": stats.keyframe_requests,
         **percentiles("inter_frame", stats.inter_frame, 50, 95),
         **percentiles("frame_latency", stats.frame_latency, 50, 95, 99),
+        "frames_negative_latency_count": stats.frames_negative_latency,
+        "clock_offset_s": stats.clock_offset,
+        "clock_error_bound_s": stats.clock_error_bound,
+        "clock_warnings": clock_warnings(stats),
         "freeze_count": freezes.freeze_count,
         "freeze_causes_count": dict(stats.freezes),
         "freeze_s": freezes.freeze_duration,
@@ -140,6 +147,20 @@ def receiver_summary(
         "invalid_datagrams_count": dict(stats.invalid),
         "kernel_drops_count": endpoint.kernel_drops,
     }
+
+
+def clock_warnings(stats: ReceiverStats) -> list[str]:
+    """What makes latencies doubtful (specification of metrics, section 8)."""
+    found = []
+    bound, negative = stats.clock_error_bound, stats.frames_negative_latency
+    if bound is not None and bound > MAX_CLOCK_ERROR:
+        found.append(
+            f"frame latencies may be wrong by {bound * 1000:.1f} ms: the clocks of sender and"
+            " receiver could not be compared more closely"
+        )
+    if negative:
+        found.append(f"{negative} frames were shown before their capture: the clocks disagree")
+    return found
 
 
 def receiver_seconds(stats: ReceiverStats) -> float:

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from streamd.errors import WireError
-from streamd.qoe.causes import LATE, freeze_cause
+from streamd.qoe.causes import freeze_cause
 from streamd.qoe.freeze import FreezeDetector
+from streamd.session.clock_offset import ClockOffset
 from streamd.session.events import FrameReady
 from streamd.session.frames import Frame
+from streamd.session.latency import LatencyMeter
 from streamd.session.stall import StallWatch
 from streamd.session.stats import ReceiverStats, count_reason
 from streamd.session.stream import IncomingStream
@@ -44,13 +46,14 @@ class Playout:
     def __init__(
         self,
         stats: ReceiverStats,
+        clock: ClockOffset,
         *,
         freeze_rule: Literal["webrtc", "formula"],
         unix_offset: float,
     ) -> None:
-        """`unix_offset`: Unix time minus session time (s)."""
+        """`clock`: of the sender. `unix_offset`: Unix time minus session time (s)."""
         self._stats = stats
-        self._unix_offset = unix_offset
+        self.latency = LatencyMeter(stats, clock, unix_offset=unix_offset)
         self._pending: dict[int, _Pending] = {}
         self._base = 0
         self._last = 0
@@ -103,12 +106,9 @@ class Playout:
         stats.frames_decoded += 1
         self.stall.on_progress()
         self._show(frame_no, pending.captured, now)
-        if pending.captured is not None:
-            latency = max(0.0, now + self._unix_offset - pending.captured)
-            stats.frame_latency.add(latency)
-            stats.frame_latency_histogram.observe(latency)
-            if latency > LATE:
-                stats.frames_late["repair" if pending.mended else "delay"] += 1
+        # Of a stream that is over the clock may be another one.
+        if pending.captured is not None and frame_no >= self._base - 0x8000:
+            self.latency.shown(pending.captured, mended=pending.mended, now=now)
         return True
 
     def _show(self, frame_no: int, captured: float | None, now: float) -> None:

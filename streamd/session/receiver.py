@@ -93,6 +93,7 @@ class ReceiverSession:
             cname=options.cname,
             bwtool=options.bwtool,
             minus_one=options.minus_one,
+            unix_offset=unix_offset,
             now=now,
         )
         self._stream: IncomingStream | None = None
@@ -111,7 +112,10 @@ class ReceiverSession:
         self._closed = False
         self.stats = ReceiverStats()
         self._playout = Playout(
-            self.stats, freeze_rule=options.freeze_rule, unix_offset=unix_offset
+            self.stats,
+            self._rtcp.clock,
+            freeze_rule=options.freeze_rule,
+            unix_offset=unix_offset,
         )
         self.freezes = self._playout.freezes
 
@@ -185,6 +189,7 @@ class ReceiverSession:
         self._closed = True
         if self._stream is not None:
             self._retire(self._stream)
+        self._playout.latency.settle(now, final=True)
         bye = self._rtcp.bye(self._stream, now)
         if bye is not None:
             self._out.append(bye)
@@ -206,7 +211,7 @@ class ReceiverSession:
         try:
             second = data[start + 1] if end - start > 1 else 0
             if 192 <= second <= 223:
-                self._handle_rtcp(data[start:end], datagram.address, now)
+                self._handle_rtcp(data[start:end], datagram, now)
                 return
             if second == TEXT_SECOND_BYTE and self._bwtool:
                 count_reason(self.stats.invalid, "text_line")
@@ -348,6 +353,7 @@ class ReceiverSession:
         if self._stream is not None:
             self._retire(self._stream)
         self._playout.begin(first=not self.stats.streams)
+        self._rtcp.begin(ssrc)
         self._feedback = FeedbackGenerator(self._profile)
         self._stream = IncomingStream(
             ssrc, first_seq, self.stats, FORMATS[self._options.formats[payload_type]]
@@ -390,10 +396,10 @@ class ReceiverSession:
             self._silent = False
             self._events.append(PeerHeard())
 
-    def _handle_rtcp(self, data: bytes, address: Address, now: float) -> None:
+    def _handle_rtcp(self, data: bytes, datagram: Datagram, now: float) -> None:
         packets = self._rtcp.parse(data)
-        if not self._peer.admits(address, now=now):
-            raise ProtocolViolation("foreign_source", f"RTCP from {address}")
+        if not self._peer.admits(datagram.address, now=now):
+            raise ProtocolViolation("foreign_source", f"RTCP from {datagram.address}")
         stream = self._stream
         for packet in packets:
             if isinstance(packet, SenderReport):
@@ -405,6 +411,8 @@ class ReceiverSession:
                     self._early = packet
             elif isinstance(packet, Goodbye):
                 self._on_goodbye(packet, now)
+        source = None if stream is None or self.stats.ended_at is not None else stream.ssrc
+        self._rtcp.clock.read(packets, source=source, now=datagram.received_at)
 
     def _on_goodbye(self, goodbye: Goodbye, now: float) -> None:
         """The stream is over: whoever comes next need not wait until it is believed to be."""

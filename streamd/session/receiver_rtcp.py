@@ -1,5 +1,8 @@
 """The RTCP a receiver sends, and what it reads from the sender's."""
 
+import math
+
+from streamd.session.clock_offset import ClockOffset
 from streamd.session.rtcp import INTERVAL
 from streamd.session.stream import IncomingStream
 from streamd.wire.ccfb import BlockList, CongestionFeedback, encode_ccfb
@@ -18,8 +21,19 @@ from streamd.wire.rtcp import (
 class ReceiverRtcp:
     """Reports of one receiver; with the BW tool only the feedback exists."""
 
-    def __init__(self, ssrc: int, *, cname: str, bwtool: bool, minus_one: bool, now: float) -> None:
+    def __init__(
+        self,
+        ssrc: int,
+        *,
+        cname: str,
+        bwtool: bool,
+        minus_one: bool,
+        unix_offset: float,
+        now: float,
+    ) -> None:
+        """`unix_offset`: Unix time minus session time (s)."""
         self._ssrc = ssrc
+        self.clock = ClockOffset(ssrc=ssrc, cname=cname, unix_offset=unix_offset)
         self._cname = cname_description(ssrc, cname)
         self._bwtool = bwtool
         self._minus_one = minus_one
@@ -32,11 +46,17 @@ class ReceiverRtcp:
         return encode_ccfb(feedback, minus_one=self._minus_one)
 
     def poll(self, stream: IncomingStream | None, now: float) -> bytes | None:
-        """RR + SDES when due."""
+        """RR + SDES when due, and what the sender needs to compare our clocks."""
         if self._bwtool or now < self._next_at:
             return None
         self._next_at = now + INTERVAL
-        return encode_compound([self._receiver_report(stream, now), self._cname])
+        report = self._receiver_report(stream, now)
+        return encode_compound([report, self._cname, self.clock.ask(now)])
+
+    def begin(self, media_ssrc: int) -> None:
+        """A stream begins: a report is due at once."""
+        self.clock.attend(media_ssrc)
+        self._next_at = -math.inf
 
     def keyframe_request(self, media_ssrc: int) -> bytes:
         """PLI (RFC 4585 section 6.3.1), reduced size."""

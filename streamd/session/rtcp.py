@@ -3,7 +3,9 @@
 Sender: SR + SDES at the start and once a second (RTP time against wall clock,
 so that the receiver can tell capture times), BYE at the end. Receiver: RR +
 SDES once a second, which also keep address bindings alive, PLI when it cannot
-go on without a key frame, BYE at the end. With the BW tool none of this exists.
+go on without a key frame, BYE at the end. Between them an XR with the receiver's
+time, answered beside the next SR, compares their clocks (`clock_offset`). With
+the BW tool none of this exists.
 """
 
 import math
@@ -13,8 +15,9 @@ from streamd.errors import WireError
 from streamd.session.packetize import Packetizer
 from streamd.session.stats import SenderStats
 from streamd.wire.ccfb import CongestionFeedback
-from streamd.wire.ntp import unix_to_ntp
+from streamd.wire.ntp import ntp_to_short, seconds_to_short, unix_to_ntp
 from streamd.wire.rtcp import (
+    ExtendedReport,
     FullIntraRequest,
     Goodbye,
     PictureLossIndication,
@@ -25,6 +28,7 @@ from streamd.wire.rtcp import (
     encode_compound,
 )
 from streamd.wire.rtp import is_rtcp
+from streamd.wire.xr import LastReference
 
 INTERVAL = 1.0
 """Between sender or receiver reports (s): RFC 3550 section 6.2 for two members, reduced minimum."""
@@ -37,6 +41,8 @@ class PeerFeedback:
     feedback: list[CongestionFeedback] = field(default_factory=list)
     keyframe_requested: bool = False
     bye: bool = False
+    question: tuple[int, int] | None = None
+    """Whose clock shows what: SSRC and 64-bit NTP timestamp."""
 
 
 class SenderRtcp:
@@ -60,6 +66,10 @@ class SenderRtcp:
         self._minus_one = minus_one
         self._unix_offset = unix_offset
         self._next_at = now
+        self._asked: tuple[int, int, float] | None = None
+        """The question to answer with the next report: SSRC, NTP timestamp, when it came."""
+        self._asking: int | None = None
+        """Who asked last."""
 
     def poll(self, stats: SenderStats, now: float) -> bytes | None:
         """The periodic report when it is due; none before there is anything to report on."""
@@ -68,7 +78,14 @@ class SenderRtcp:
         self._next_at = now + INTERVAL
         if self._bwtool or stats.started_at is None:
             return None
-        return encode_compound([self._report(stats, now), self._cname])
+        return encode_compound([self._report(stats, now), self._cname, *self._answer(now)])
+
+    def on_question(self, question: tuple[int, int], now: float) -> None:
+        """The receiver told its time, which came at `now`; its first one is answered at once."""
+        self._asked = (*question, now)
+        if question[0] != self._asking:
+            self._asking = question[0]
+            self.poll_soon()
 
     def poll_soon(self) -> None:
         """The stream begins, or somebody new listens: a report is due at once."""
@@ -98,6 +115,18 @@ class SenderRtcp:
             contents.keyframe_requested |= any(ssrc == self._ssrc for ssrc, _ in packet.requests)
         elif isinstance(packet, Goodbye):
             contents.bye = True
+        elif isinstance(packet, ExtendedReport):
+            ntp = packet.reference_time()
+            contents.question = contents.question if ntp is None else (packet.ssrc, ntp)
+
+    def _answer(self, now: float) -> list[RtcpPacket]:
+        """To the question heard since the last report, if there was one."""
+        if self._asked is None:
+            return []
+        ssrc, ntp, at = self._asked
+        self._asked = None
+        delay = seconds_to_short(max(0.0, now - at))
+        return [ExtendedReport.of_answer(self._ssrc, LastReference(ssrc, ntp_to_short(ntp), delay))]
 
     def _report(self, stats: SenderStats, now: float) -> SenderReport:
         """Counts are of first and repeated transmissions, as packets on the wire are."""

@@ -115,7 +115,7 @@ class SenderSession:
         self._ssrc = ssrc
         self._controller = controller
         self._queue = PacketQueue()
-        self._packetizer = Packetizer(options.identity)
+        self._packetizer = Packetizer(options.identity, unix_offset=unix_offset)
         rtx = None if options.rtx is None else RtxStream(options.rtx)
         self._history = SentHistory(ssrc, rtx=rtx)
         self._breaker = CircuitBreaker(minimum_bps=options.limits.min_bps, enabled=options.breaker)
@@ -287,7 +287,7 @@ class SenderSession:
         for datagram in batch:
             for data in datagram.segments():
                 try:
-                    self._handle(data, datagram.address, now)
+                    self._handle(data, datagram, now)
                 except (WireError, ProtocolViolation) as error:
                     count_reason(self.stats.invalid, error.reason)
 
@@ -361,7 +361,8 @@ class SenderSession:
             self._queue.clear()
             self._keyframes.on_decision(True, False, now)
 
-    def _handle(self, data: bytes, address: Address, now: float) -> None:
+    def _handle(self, data: bytes, datagram: Datagram, now: float) -> None:
+        address = datagram.address
         if self._options.bwtool and is_keepalive(len(data)):
             self._heard(address, now)
             return
@@ -370,6 +371,8 @@ class SenderSession:
         self._ports.on_muxed()
         if contents.keyframe_requested:
             self._keyframes.on_receiver_request(now)
+        if contents.question is not None:
+            self._rtcp.on_question(contents.question, datagram.received_at)
         for feedback in contents.feedback:
             if self._input.on_feedback(feedback, len(data), now=now):
                 self._answered()

@@ -125,6 +125,14 @@ class ReceiverStats:
     """Interarrival jitter (s), RFC 3550 section 6.4.1."""
     inter_frame: Samples = field(default_factory=Samples)
     frame_latency: Samples = field(default_factory=Samples)
+    frames_negative_latency: int = 0
+    """Shown before their capture by more than the clocks' error bound: they were mapped wrongly."""
+    clock_offset: float | None = None
+    """The sender's clock minus ours, as believed now (s); None: not known."""
+    clock_bound: float | None = None
+    """The error bound of that (s)."""
+    clock_error_bound: float | None = None
+    """The largest bound a counted latency was taken with (s)."""
     frame_latency_histogram: Histogram = field(
         default_factory=lambda: Histogram(FRAME_LATENCY_BOUNDS)
     )

@@ -5,6 +5,7 @@ from streamd.session.frames import Frame, FrameAssembler
 from streamd.session.grouping import FrameGrouper
 from streamd.session.runs import Run
 from streamd.session.stats import ReceiverStats, count_reason
+from streamd.wire.abs_capture_time import parse_capture_time
 from streamd.wire.ntp import ntp_to_short, ntp_to_unix
 from streamd.wire.payload import PayloadFormat
 from streamd.wire.payload.formats import RAW
@@ -26,6 +27,8 @@ MAX_BACKWARD = SEEN - 1
 MAX_LATE = 5.0
 """So is an old number with a timestamp this much older than the newest (s): no repair takes
 so long, but a restarted sender may count from where the old one began."""
+CAPTURE_VALID = 10.0
+"""How far from a capture time told others are reckoned from it (s)."""
 _UNSEEN = -(1 << 40)
 
 
@@ -57,6 +60,8 @@ class IncomingStream:
         self._received_before = 0
         self._report: SenderReport | None = None
         self._report_at = 0.0
+        self._capture: tuple[int, float] | None = None
+        """The last capture time told: RTP timestamp, and Unix time of the sender (s)."""
         self.assembler = FrameAssembler()
         self._marker_seq: int | None = None
         self.rtx_ssrc: int | None = None
@@ -107,7 +112,12 @@ class IncomingStream:
             return self._unnumbered(marker, seq, timestamp, data[start:end], arrived_at)
         self._numbered = True
         keyframe = video[0] >= FLAG_KEYFRAME
-        refers = None if start - ext <= VIDEO_SIZE else parse_reference(data, ext, start)
+        refers = None
+        if start - ext > VIDEO_SIZE:
+            refers = parse_reference(data, ext, start)
+            capture = parse_capture_time(data, ext, start)
+            if capture is not None:
+                self._capture = timestamp, capture.sender_unix()
         return self.assembler.add(
             video,
             keyframe,
@@ -206,7 +216,14 @@ class IncomingStream:
         self._report_at = now
 
     def captured_unix(self, rtp_time: int) -> float | None:
-        """Capture time of a frame on the sender's wall clock (s); None before a report."""
+        """Capture time of a frame on the sender's wall clock (s); None before it tells any.
+
+        Reckoned from the last one told, or from the sender's report.
+        """
+        if self._capture is not None:
+            since = serial_diff(rtp_time, self._capture[0], 32) / RTP_CLOCK
+            if abs(since) < CAPTURE_VALID:
+                return self._capture[1] + since
         report = self._report
         if report is None:
             return None

@@ -38,7 +38,7 @@ VIDEO_ENCODE_TIME = 0.004
 _OWN_FLOW_KEYS = frozenset(
     {
         *("name", "up", "down", "controller_options", "encode_time", "start", "stop"),
-        *("freeze_rule", "first_seq", "first_timestamp"),
+        *("freeze_rule", "first_seq", "first_timestamp", "receiver_clock_offset"),
     }
 )
 """Keys of a flow that its sender does not have."""
@@ -128,6 +128,11 @@ class FlowSpec(Table, StreamSettings):
     )
     freeze_rule: Literal["webrtc", "formula"] = Field(
         "webrtc", description="Which rule counts freezes; formula is the SCReAM video paper's."
+    )
+    receiver_clock_offset: float = Field(
+        0.0,
+        description="What the receiver's wall clock is ahead of the sender's (seconds, or"
+        " negative); 0: one machine, which needs no comparison.",
     )
     first_seq: int | None = Field(
         None, ge=0, le=0xFFFF, description="First RTP sequence number; without it at random."

@@ -215,7 +215,11 @@ class World:
             long_term=config.repair_frames,
         )
         options = config.sender_options(
-            self._identity(spec), peer, long_term=encoder.long_term, tool_tick=config.tool_tick()
+            self._identity(spec),
+            peer,
+            long_term=encoder.long_term,
+            tool_tick=config.tool_tick(),
+            cname="sender@simulated",
         )
         measured = spec.modelled_encode_time is None
         clock: Clock | None = MonotonicClock() if measured else None
@@ -239,17 +243,20 @@ class World:
             first_seq=seq if spec.first_seq is None else spec.first_seq,
             first_timestamp=timestamp if spec.first_timestamp is None else spec.first_timestamp,
             payload=spec.effective_codec,
+            capture_times=True,
         )
 
     def _receiver(self, number: int, spec: FlowSpec, now: float, agenda: Agenda) -> ReceiverNode:
+        ahead = spec.receiver_clock_offset
         session = ReceiverSession(
             ReceiverOptions(
+                cname="receiver@elsewhere" if ahead else "receiver@simulated",
                 ssrc=self._rng(spec, "receiver").getrandbits(32),
                 freeze_rule=spec.freeze_rule,
                 formats=_FORMATS,
             ),
             now=now,
-            unix_offset=UNIX_EPOCH - self._begin,
+            unix_offset=UNIX_EPOCH - self._begin + ahead,
         )
         decoder = open_decoder(spec.effective_codec)
         return ReceiverNode(number, session, decoder=decoder, scheduler=agenda, log=self._log)

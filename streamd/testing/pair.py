@@ -139,6 +139,7 @@ def new_sender(
         identity=identity,
         limits=limits,
         peer=peer,
+        cname="sender@pair",
         retransmissions=retransmissions,
         rtx=rtx,
         breaker=breaker,
@@ -150,9 +151,8 @@ def new_receiver(
     *, ssrc: int = 0xFEED, peer: Address | None = None, now: float = 0.0, clock: float = 0.0
 ) -> ReceiverSession:
     """A receiver session. `clock` (s) is what its clock is ahead of the pair's."""
-    return ReceiverSession(
-        ReceiverOptions(ssrc=ssrc, peer=peer), now=now + clock, unix_offset=UNIX_OFFSET - clock
-    )
+    options = ReceiverOptions(ssrc=ssrc, peer=peer, cname="receiver@pair")
+    return ReceiverSession(options, now=now + clock, unix_offset=UNIX_OFFSET - clock)
 
 
 class Pair:

@@ -8,7 +8,7 @@ they are.
 
 import struct
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Self
 
 from streamd.errors import LocalMisuse, WireError
 from streamd.wire.buffer import Buffer
@@ -69,6 +69,16 @@ class ExtendedReport:
 
     ssrc: int
     blocks: list[XrBlock] = field(default_factory=list)
+
+    @classmethod
+    def of_reference_time(cls, ssrc: int, ntp: int) -> Self:
+        """The question of one participant: what its clock shows."""
+        return cls(ssrc, [ReferenceTime(ntp)])
+
+    @classmethod
+    def of_answer(cls, ssrc: int, answer: LastReference) -> Self:
+        """The answer to one participant."""
+        return cls(ssrc, [LastReferences([answer])])
 
     def encode(self) -> bytes:
         """The RTCP packet; LocalMisuse if a value does not fit its field."""

@@ -58,7 +58,8 @@ def records(**change: Any) -> tuple[dict[str, Any], dict[str, Any], dict[str, An
     link: dict[str, Any] = dict.fromkeys(LINK_KEYS, 0)
     sender["frames_encoded_count"] = 100
     receiver |= {"frames_decoded_count": 97, "frames_seen_count": 99, "frames_lost_count": 2}
-    receiver |= {"rendered_frames_count": 97, "kernel_drops_count": 0, "ce_ratio": None, **change}
+    receiver |= {"rendered_frames_count": 97, "kernel_drops_count": 0, "ce_ratio": None}
+    receiver |= {"clock_warnings": [], **change}
     link["kernel_drops_count"] = 0
     return sender, link, receiver
 
@@ -77,6 +78,7 @@ def test_frames_never_seen_are_lost_too() -> None:
         ({"freeze_tail_s": 2.5}, {}, "the picture stood still for the last 2.5 s"),
         ({"frames_decoded_count": 96}, {}, "100 frames encoded, 99 accounted for"),
         ({}, {"sender": 1}, "sender ended with exit code 1"),
+        ({"clock_warnings": ["frame latencies may be wrong"]}, {}, "frame latencies may be wrong"),
         ({"kernel_drops_count": 4}, {}, "the kernel dropped datagrams: this machine is overloaded"),
     ],
 )

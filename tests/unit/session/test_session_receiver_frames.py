@@ -18,6 +18,7 @@ def test_frame_latency_is_capture_to_decoded_by_the_senders_report() -> None:
     (frame,) = frames_in(events)
     assert frame.captured_unix == pytest.approx(OFFSET + 10.0, abs=1e-4)
     rig.session.handle_decoded(frame.frame_no, 1, now=10.0625)
+    rig.session.close(now=10.0625)
     assert rig.session.stats.frame_latency.maximum == pytest.approx(0.0625, abs=1e-4)
 
 
@@ -103,6 +104,7 @@ def test_capture_times_of_frames_never_decoded_do_not_pile_up() -> None:
     rig.decode(*first)
     assert rig.session.stats.frame_latency.count == 0
     rig.decode(*last)
+    rig.session.close(now=50.0)
     assert rig.session.stats.frame_latency.count == 1
 
 
