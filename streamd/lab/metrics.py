@@ -40,6 +40,8 @@ METRICS: dict[str, Shown] = {
     "frames_encoded_count": Shown("Frames encoded", 1, 0, ""),
     "frames_decoded_count": Shown("Frames decoded", 1, 0, ""),
     "frames_lost_count": Shown("Frames lost", 1, 0, ""),
+    "frames_discarded_count": Shown("Frames thrown away at the sender", 1, 0, ""),
+    "repair_frames_count": Shown("Repair frames", 1, 0, ""),
     "keyframes_count": Shown("Key frames", 1, 0, ""),
     "inter_frame_p50_s": Shown("Inter-frame delay, median", 1e3, 1, "ms"),
     "inter_frame_p95_s": Shown("Inter-frame delay, P95", 1e3, 1, "ms"),

@@ -24,6 +24,7 @@ SENDER_KEYS = (
     "encode_mean_s",
     "frames_encoded_count",
     "frames_dropped_by_encoder_count",
+    "frames_discarded_count",
     "keyframes_count",
     "repair_frames_count",
     "keyframe_requests_count",

@@ -79,6 +79,7 @@ def sender_summary(
         **percentiles("queue_delay_tool", session.tool.samples, 50, 95),
         "frames_encoded_count": stats.frames_key + stats.frames_delta,
         "frames_dropped_by_encoder_count": stats.frames_dropped_by_encoder,
+        "frames_discarded_count": stats.discarded_frames,
         "keyframes_count": stats.frames_key,
         "repair_frames_count": stats.frames_repair,
         "keyframe_requests_count": dict(stats.keyframe_requests),

@@ -49,13 +49,22 @@ class PacketQueue:
     Implements `streamd.cc.api.MediaQueue`.
     """
 
-    __slots__ = ("_hole", "_packets", "bytes_queued", "discarded_bytes", "discarded_packets")
+    __slots__ = (
+        "_hole",
+        "_packets",
+        "bytes_queued",
+        "discarded_bytes",
+        "discarded_frames",
+        "discarded_packets",
+    )
 
     def __init__(self) -> None:
         self._packets: deque[MediaPacket] = deque()
         self.bytes_queued = 0
         self.discarded_packets = 0
         self.discarded_bytes = 0
+        self.discarded_frames = 0
+        """Frames of which something was thrown away before it was ever sent."""
         self._hole: int | None = None
 
     def __len__(self) -> int:
@@ -98,6 +107,8 @@ class PacketQueue:
             packet.queued = False
             if not packet.transmissions and self._hole is None:
                 self._hole = packet.seq
+        unsent = {packet.rtp_time for packet in self._packets if not packet.transmissions}
+        self.discarded_frames += len(unsent)
         self.discarded_packets += count
         self.discarded_bytes += self.bytes_queued
         self._packets.clear()

@@ -429,6 +429,7 @@ class SenderSession:
         self._history.expire(now)
         stats = self.stats
         stats.discarded_packets = self._queue.discarded_packets
+        stats.discarded_frames = self._queue.discarded_frames
         breaker = self._breaker
         if breaker.due(now) and breaker.on_timeout(self.controller_stats().target_bps, now):
             stats.breaker_trips = self._breaker.trips
@@ -456,4 +457,5 @@ class SenderSession:
     def _end(self) -> None:
         self._closed = True
         self.stats.discarded_packets = self._queue.discarded_packets
+        self.stats.discarded_frames = self._queue.discarded_frames
         self._events.append(SessionClosed())

@@ -49,6 +49,8 @@ class SenderStats:
     retransmitted_bytes: int = 0
     discarded_packets: int = 0
     """Thrown out of the send queue because it was older than the controller allows."""
+    discarded_frames: int = 0
+    """Frames that lost packets that way before they were ever sent."""
     frames_key: int = 0
     frames_delta: int = 0
     frames_repair: int = 0

@@ -29,7 +29,7 @@ def _runs_are(execute: Execute, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_list(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lab", "list"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 7
+    assert len(lines) == 8
     assert lines[1] == ("fig2-medium-motion     Figure 2: Classic against L4S, medium-motion video")
 
 

@@ -16,6 +16,7 @@ SHIPPED = [
     "fig3-synthetic",
     "fig4-loss-1pct",
     "fig5-6-motion",
+    "robust-video",
     "table1-trace",
     "table2-ti",
 ]

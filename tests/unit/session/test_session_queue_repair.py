@@ -49,6 +49,7 @@ def test_clearing_counts_and_lets_packets_be_queued_again() -> None:
     assert queue.clear() == 2
     assert (len(queue), queue.bytes_queued) == (0, 0)
     assert (queue.discarded_packets, queue.discarded_bytes) == (2, 1200)
+    assert queue.discarded_frames == 1
     assert not any(item.queued for item in items)
     assert queue.clear() == 0
     assert queue.take_hole() == 1
