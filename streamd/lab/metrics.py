@@ -49,6 +49,7 @@ METRICS: dict[str, Shown] = {
     "freeze_s": Shown("Time frozen", 1, 2, "s"),
     "frame_latency_p50_s": Shown("Capture to decoded, median", 1e3, 1, "ms"),
     "frame_latency_p95_s": Shown("Capture to decoded, P95", 1e3, 1, "ms"),
+    "clock_error_bound_s": Shown("Error bound of latencies", 1e3, 1, "ms"),
     "utilisation_ratio": Shown("Link used", 100, 1, "%"),
     "min_bps": Shown("Min", 1e-6, 2, "Mbps"),
     "max_bps": Shown("Max", 1e-6, 2, "Mbps"),

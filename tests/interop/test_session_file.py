@@ -25,12 +25,16 @@ def test_what_it_says() -> None:
         "m=video 5004 RTP/AVP 97",
         "a=rtpmap:97 H264/90000",
         "a=framerate:25",
+        "a=extmap:4 http://www.webrtc.org/experiments/rtp-hdrext/abs-capture-time",
+        "a=extmap:4 http://www.webrtc.org/experiments/rtp-hdrext/abs-capture-time",
         "a=fmtp:97 packetization-mode=1",
         "a=rtcp-mux",
         "a=recvonly",
         "",
     ]
     assert "c=IN IP6 2001:db8::1\r\n" in description("vp8", ("2001:db8::1", 1), fps=30, muxed=False)
+    scoped = description("vp8", ("fe80::1%eth0", 1, 0, 2), fps=30, muxed=False)
+    assert "c=IN IP6 fe80::1\r\n" in scoped
 
 
 @pytest.mark.parametrize("words", [["--source", "synthetic"], ["--profile", "bw-tool"]])

@@ -122,6 +122,18 @@ def test_a_receiver_exports_codepoints_and_freezes() -> None:
         assert line in exported
 
 
+def test_what_the_clocks_are_apart_is_exported_once_it_is_known() -> None:
+    stats = ReceiverStats()
+    registry = CollectorRegistry()
+    registry.register(ReceiverCollector(lambda: ReceiverView(stats, "vp9", 0.0, None)))
+    assert not [line for line in lines(registry) if "_clock_" in line]
+    stats.clock_offset, stats.clock_bound, stats.frames_negative_latency = -1.5, 0.0025, 3
+    exported = lines(registry)
+    assert "streamd_receiver_clock_offset_seconds -1.5" in exported
+    assert "streamd_receiver_clock_error_bound_seconds 0.0025" in exported
+    assert "streamd_receiver_frames_negative_latency_total 3.0" in exported
+
+
 def test_a_link_exports_each_queue_of_each_path() -> None:
     queue = FakeQueue(
         departed_packets=5,

@@ -9,6 +9,8 @@ from streamd.link.path import Path, PathConfig, build_path
 from streamd.link.queue import Packet
 from streamd.results.joined import LINK_KEYS, LOST_KEYS, RECEIVER_KEYS, SENDER_KEYS, join
 from streamd.results.link import is_media, link_summary, queues_of
+from streamd.results.streams import clock_warnings
+from streamd.session.stats import ReceiverStats
 
 MEDIA = bytes([0x80, 98]) + bytes(10)
 RTCP = bytes([0x80, 205]) + bytes(10)
@@ -87,3 +89,20 @@ def test_what_makes_a_row_doubtful_is_said(
 ) -> None:
     row = join(*records(**change), ecn_capable=True, exit_codes=exit_codes)
     assert row["warnings"] == [warning]
+
+
+@pytest.mark.parametrize(
+    ("bound", "negative", "expected"),
+    [
+        (None, 0, []),
+        (0.002, 0, []),
+        (0.0125, 0, ["frame latencies may be wrong by 12.5 ms"]),
+        (None, 4, ["4 frames were shown before their capture"]),
+    ],
+)
+def test_clocks_that_make_latencies_doubtful(
+    bound: float | None, negative: int, expected: list[str]
+) -> None:
+    stats = ReceiverStats(clock_error_bound=bound, frames_negative_latency=negative)
+    found = clock_warnings(stats)
+    assert [text.partition(":")[0] for text in found] == expected

@@ -98,8 +98,11 @@ class Rig:
         events, self._events = self._events, []
         return events
 
-    def give(self, data: bytes, address: Address = RECEIVER) -> list[Event]:
-        self.session.handle_datagrams([Datagram(data, address, 0, self.now)], now=self.now)
+    def give(
+        self, data: bytes, address: Address = RECEIVER, *, arrived_at: float | None = None
+    ) -> list[Event]:
+        at = self.now if arrived_at is None else arrived_at
+        self.session.handle_datagrams([Datagram(data, address, 0, at)], now=self.now)
         self._collect()
         return self.events()
 
