@@ -26,7 +26,6 @@ def test_what_it_says() -> None:
         "a=rtpmap:97 H264/90000",
         "a=framerate:25",
         "a=extmap:4 http://www.webrtc.org/experiments/rtp-hdrext/abs-capture-time",
-        "a=extmap:4 http://www.webrtc.org/experiments/rtp-hdrext/abs-capture-time",
         "a=fmtp:97 packetization-mode=1",
         "a=rtcp-mux",
         "a=recvonly",
