@@ -21,7 +21,7 @@ FIRST = 65_530
 def bitstream(codec: str, number: int, size: int) -> bytes:
     """A key frame that says its number, `size` bytes and a few."""
     text = b"%06d" % number + b"x" * size
-    return b"\x00\x00\x00\x01\x65" + text if codec == "h264" else b"\x00" + text
+    return {"h264": b"\x00\x00\x00\x01\x65", "vp9": b"\x82", "vp8": b"\x00"}[codec] + text
 
 
 def packets(codec: str, sizes: list[int], ssrc: int = 5) -> list[bytes]:

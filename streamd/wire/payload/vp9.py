@@ -45,17 +45,19 @@ class Vp9:
 
     def describe(self, payload: bytes) -> Part:
         """See `PayloadFormat`."""
-        _, picture_id, temporal_id, spatial_id = _descriptor(payload)
+        start, picture_id, temporal_id, spatial_id = _descriptor(payload)
         first = payload[0]
-        base = not spatial_id
-        return Part(
-            bool(first & _B) and base,
-            None,
-            not first & _P and base,
-            picture_id,
-            temporal_id,
-            spatial_id,
-        )
+        begins = bool(first & _B) and not spatial_id
+        keyframe = begins and not first & _P and _is_key(payload[start : start + 1])
+        return Part(begins, None, keyframe, picture_id, temporal_id, spatial_id)
+
+
+def _is_key(head: bytes) -> bool:
+    """By the bitstream's first byte (VP9 specification, section 6.2): some never set P."""
+    if not head or head[0] >> 6 != 2:
+        return False
+    # two bits of profile; behind profile 3 one more; then show_existing_frame and frame_type
+    return not head[0] & (0x06 if head[0] & 0x30 == 0x30 else 0x0C)
 
 
 def _descriptor(payload: bytes) -> tuple[int, int | None, int, int]:

@@ -9,6 +9,7 @@ from streamd.session.packetize import Packetizer, StreamIdentity
 from streamd.session.receiver import ReceiverOptions, ReceiverSession
 
 VP9 = 98
+KEY = b"\x82" + b"k" * 249
 
 
 def identity(*, extension: bool = True, kind: int = VP9, payload: str = "vp9") -> StreamIdentity:
@@ -62,15 +63,15 @@ def without_extension(packet: bytes) -> bytes:
 
 def test_the_descriptors_are_gone_from_what_is_shown() -> None:
     rig = Rig(identity())
-    rig.frame(b"k" * 250, key=True)
+    rig.frame(KEY, key=True)
     rig.frame(b"d" * 99)
-    assert rig.shown == [(b"k" * 250, True), (b"d" * 99, False)]
+    assert rig.shown == [(KEY, True), (b"d" * 99, False)]
     assert rig.invalid == {}
 
 
 def test_runs_of_a_frame_are_joined_too() -> None:
     rig = Rig(identity())
-    rig.frame(b"k" * 250, key=True)
+    rig.frame(KEY, key=True)
     whole = rig.packets(b"d" * 250)
     rig.give(*whole, segment=len(whole[0]))
     assert rig.shown[1:] == [(b"d" * 250, False)]
@@ -78,56 +79,56 @@ def test_runs_of_a_frame_are_joined_too() -> None:
 
 def test_a_packet_without_its_extension_changes_nothing_for_the_others() -> None:
     rig = Rig(identity())
-    rig.frame(b"k" * 250, key=True)
+    rig.frame(KEY, key=True)
     first, *others = rig.packets(b"d" * 250)
     rig.give(without_extension(first), *others)
     assert rig.invalid == {"video_ext_missing": 1}
-    rig.frame(b"K" * 250, key=True)
-    assert rig.shown == [(b"k" * 250, True), (b"K" * 250, True)]
+    rig.frame(KEY, key=True)
+    assert rig.shown == [(KEY, True), (KEY, True)]
 
 
 def test_a_sender_without_the_extension_is_shown() -> None:
     rig = Rig(identity(extension=False))
-    rig.frame(b"k" * 250, key=True)
+    rig.frame(KEY, key=True)
     rig.frame(b"d" * 250)
-    assert rig.shown == [(b"k" * 250, True), (b"d" * 250, False)]
+    assert rig.shown == [(KEY, True), (b"d" * 250, False)]
     assert rig.session.stats.frames_completed == 2
     assert rig.started == 1
 
 
 def test_one_packet_with_an_extension_makes_no_difference_to_such_a_stream() -> None:
     rig = Rig(identity(extension=False))
-    rig.frame(b"k" * 250, key=True)
+    rig.frame(KEY, key=True)
     ours = Packetizer(StreamIdentity(5, VP9, first_seq=13, payload="vp9"))
     frame = EncodedFrame(b"d" * 250, False, 1 / 32)
     rig.number += 1
     forged = [item.data for item in ours.packetize(frame, payload=100, now=0.0)]
     rig.give(*forged, segment=len(forged[0]))
-    assert rig.shown == [(b"k" * 250, True), (b"d" * 250, False)]
+    assert rig.shown == [(KEY, True), (b"d" * 250, False)]
 
 
 def test_a_frame_whose_payloads_contradict_waits_for_a_key_frame() -> None:
     rig = Rig(identity())
-    rig.frame(b"k" * 250, key=True)
+    rig.frame(KEY, key=True)
     first, *others = rig.packets(b"d" * 250)
     # the beginning of a frame denies that it is one
     rig.give(first[:24] + bytes((first[24] & ~0x08,)) + first[25:], *others)
     rig.frame(b"e" * 50)
-    assert rig.shown == [(b"k" * 250, True)]
+    assert rig.shown == [(KEY, True)]
     assert rig.invalid == {"vp9_payload": 1}
     assert rig.session.stats.frames_undecodable == 1
-    rig.frame(b"K" * 50, key=True)
-    assert rig.shown[1:] == [(b"K" * 50, True)]
+    rig.frame(KEY[:50], key=True)
+    assert rig.shown[1:] == [(KEY[:50], True)]
 
 
 def test_a_chosen_codec_is_what_any_dynamic_type_carries() -> None:
     rig = Rig(identity(extension=False, kind=120), dict.fromkeys(range(96, 128), "vp9"))
-    rig.frame(b"k" * 250, key=True)
-    assert rig.shown == [(b"k" * 250, True)]
+    rig.frame(KEY, key=True)
+    assert rig.shown == [(KEY, True)]
 
 
 def test_other_types_are_refused() -> None:
     rig = Rig(identity(kind=34))
-    rig.frame(b"k" * 250, key=True)
+    rig.frame(KEY, key=True)
     assert rig.shown == []
     assert rig.invalid == {"payload_type": 3}

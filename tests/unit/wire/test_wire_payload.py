@@ -14,9 +14,9 @@ IDR = b"\x65" + bytes(range(1, 30))
 
 
 def test_vp9_of_one_key_frame_in_two_packets() -> None:
-    parts = Vp9().cut(b"abcdef", keyframe=True, picture_id=0x8001, size=6)
-    assert parts == [b"\x88\x80\x01abc", b"\x84\x80\x01def"]
-    assert Vp9().join(parts) == b"abcdef"
+    parts = Vp9().cut(b"\x82bcdef", keyframe=True, picture_id=0x8001, size=6)
+    assert parts == [b"\x88\x80\x01\x82bc", b"\x84\x80\x01def"]
+    assert Vp9().join(parts) == b"\x82bcdef"
     assert Vp9().describe(parts[0]) == Part(True, None, True, 1)
     assert Vp9().describe(parts[1]).start is False
 
@@ -25,6 +25,24 @@ def test_vp9_of_a_small_frame_begins_and_ends_at_once() -> None:
     (part,) = Vp9().cut(b"x", keyframe=False, picture_id=300, size=100)
     assert part == b"\xcc\x81\x2cx"
     assert Vp9().describe(part) == Part(True, None, False, 300)
+
+
+@pytest.mark.parametrize(
+    ("head", "keyframe"),
+    [
+        ("82", True),  # profile 0
+        ("86", False),
+        ("92", True),  # profile 2
+        ("b1", True),  # profile 3 has one bit more
+        ("b2", False),
+        ("8a", False),  # shows a frame that exists
+        ("42", False),  # no VP9
+    ],
+)
+def test_vp9_of_senders_that_never_say_predicted(head: str, keyframe: bool) -> None:
+    assert Vp9().describe(b"\x0c" + bytes.fromhex(head)).keyframe is keyframe
+    assert not Vp9().describe(b"\x04" + bytes.fromhex(head)).keyframe
+    assert not Vp9().describe(b"\x0c").keyframe
 
 
 def test_vp9_of_others_layers_references_and_structure_are_read() -> None:
