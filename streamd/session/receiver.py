@@ -39,7 +39,6 @@ from streamd.session.stats import ReceiverStats, count_reason
 from streamd.session.stream import IncomingStream
 from streamd.wire.bwtool import KEEPALIVE, KEEPALIVE_INTERVAL, MEDIA_SSRC, TEXT_SECOND_BYTE
 from streamd.wire.payload.formats import FORMATS
-from streamd.wire.rtcp import Goodbye, SenderReport
 from streamd.wire.rtp import RtpFields, parse_rtp_fast
 from streamd.wire.rtx import original_seq, unwrap
 
@@ -103,7 +102,6 @@ class ReceiverSession:
         self._last_arrival = 0.0
         self._heard_last: Datagram | None = None
         self._admission = StreamAdmission()
-        self._early: SenderReport | None = None
         self._out: deque[bytes] = deque()
         self._events: deque[Event] = deque()
         self._silent = True
@@ -353,16 +351,13 @@ class ReceiverSession:
         if self._stream is not None:
             self._retire(self._stream)
         self._playout.begin(first=not self.stats.streams)
-        self._rtcp.begin(ssrc)
         self._feedback = FeedbackGenerator(self._profile)
         self._stream = IncomingStream(
             ssrc, first_seq, self.stats, FORMATS[self._options.formats[payload_type]]
         )
+        self._rtcp.begin(self._stream)
         self._payload_type = payload_type
         self._rtx_type = None if self._bwtool else payload_type + PAYLOAD_TYPE_STEP
-        if self._early is not None and self._early.ssrc == ssrc:
-            self._stream.on_report(self._early, now)
-        self._early = None
         self.stats.streams += 1
         self.stats.ended_at = None
         # The old stream's last packet says nothing about this one.
@@ -400,24 +395,13 @@ class ReceiverSession:
         packets = self._rtcp.parse(data)
         if not self._peer.admits(datagram.address, now=now):
             raise ProtocolViolation("foreign_source", f"RTCP from {datagram.address}")
-        stream = self._stream
-        for packet in packets:
-            if isinstance(packet, SenderReport):
-                if stream is not None and packet.ssrc == stream.ssrc:
-                    stream.on_report(packet, now)
-                else:
-                    # A sender reports before its first packet, so that no frame is without
-                    # capture time.
-                    self._early = packet
-            elif isinstance(packet, Goodbye):
-                self._on_goodbye(packet, now)
-        source = None if stream is None or self.stats.ended_at is not None else stream.ssrc
-        self._rtcp.clock.read(packets, source=source, now=datagram.received_at)
+        flowing = self.stats.ended_at is None
+        at = datagram.received_at
+        if self._rtcp.read(packets, self._stream, flowing=flowing, now=at):
+            self._on_goodbye(now)
 
-    def _on_goodbye(self, goodbye: Goodbye, now: float) -> None:
+    def _on_goodbye(self, now: float) -> None:
         """The stream is over: whoever comes next need not wait until it is believed to be."""
-        if self._stream is None or self._stream.ssrc not in goodbye.ssrcs:
-            return
         self.stats.ended_at = now
         self._silent = True
         self._peer.release()

@@ -1,6 +1,7 @@
 """The RTCP a receiver sends, and what it reads from the sender's."""
 
 import math
+from collections.abc import Sequence
 
 from streamd.session.clock_offset import ClockOffset
 from streamd.session.rtcp import INTERVAL
@@ -12,6 +13,7 @@ from streamd.wire.rtcp import (
     PictureLossIndication,
     ReceiverReport,
     RtcpPacket,
+    SenderReport,
     cname_description,
     decode_compound,
     encode_compound,
@@ -38,6 +40,8 @@ class ReceiverRtcp:
         self._bwtool = bwtool
         self._minus_one = minus_one
         self._next_at = now
+        self._early: tuple[SenderReport, float] | None = None
+        """A report on a stream that has not begun, and when it came."""
 
     def feedback(self, lists: list[BlockList], now: float) -> bytes:
         """A bare RFC 8888 packet (reduced size, RFC 5506), stamped with our clock."""
@@ -53,10 +57,13 @@ class ReceiverRtcp:
         report = self._receiver_report(stream, now)
         return encode_compound([report, self._cname, self.clock.ask(now)])
 
-    def begin(self, media_ssrc: int) -> None:
+    def begin(self, stream: IncomingStream) -> None:
         """A stream begins: a report is due at once."""
-        self.clock.attend(media_ssrc)
+        self.clock.attend(stream.ssrc)
         self._next_at = -math.inf
+        if self._early is not None and self._early[0].ssrc == stream.ssrc:
+            stream.on_report(*self._early)
+        self._early = None
 
     def keyframe_request(self, media_ssrc: int) -> bytes:
         """PLI (RFC 4585 section 6.3.1), reduced size."""
@@ -72,6 +79,33 @@ class ReceiverRtcp:
     def parse(self, data: bytes) -> list[RtcpPacket]:
         """Read a compound packet of the sender. Raises WireError."""
         return decode_compound(data)
+
+    def read(
+        self,
+        packets: Sequence[RtcpPacket],
+        stream: IncomingStream | None,
+        *,
+        flowing: bool,
+        now: float,
+    ) -> bool:
+        """Take what the sender tells, which arrived at `now` (s); True: it said BYE.
+
+        Raises ProtocolViolation on what cannot be.
+        """
+        ended = False
+        for packet in packets:
+            if isinstance(packet, SenderReport):
+                if stream is not None and packet.ssrc == stream.ssrc:
+                    stream.on_report(packet, now)
+                else:
+                    # A sender reports before its first packet, so that no frame is without
+                    # capture time.
+                    self._early = packet, now
+            elif isinstance(packet, Goodbye):
+                ended |= stream is not None and stream.ssrc in packet.ssrcs
+        source = stream.ssrc if stream is not None and flowing else None
+        self.clock.read(packets, source=source, now=now)
+        return ended
 
     def _receiver_report(self, stream: IncomingStream | None, now: float) -> ReceiverReport:
         blocks = [] if stream is None else [stream.report_block(now)]

@@ -69,7 +69,9 @@ class SenderRtcp:
         self._asked: tuple[int, int, float] | None = None
         """The question to answer with the next report: SSRC, NTP timestamp, when it came."""
         self._asking: int | None = None
-        """Who asked last."""
+        """Whom a report was sent to at once last."""
+        self._soon_at = -math.inf
+        """Before this nobody is answered at once again, whatever it calls itself."""
 
     def poll(self, stats: SenderStats, now: float) -> bytes | None:
         """The periodic report when it is due; none before there is anything to report on."""
@@ -83,8 +85,8 @@ class SenderRtcp:
     def on_question(self, question: tuple[int, int], now: float) -> None:
         """The receiver told its time, which came at `now`; its first one is answered at once."""
         self._asked = (*question, now)
-        if question[0] != self._asking:
-            self._asking = question[0]
+        if question[0] != self._asking and now >= self._soon_at:
+            self._asking, self._soon_at = question[0], now + INTERVAL
             self.poll_soon()
 
     def poll_soon(self) -> None:

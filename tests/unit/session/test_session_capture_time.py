@@ -173,6 +173,16 @@ def test_the_first_question_is_answered_at_once_the_others_beside_reports() -> N
     assert [type(packet) for packet in rig.control[-1][1][2:]] == []
 
 
+def test_nobody_gets_many_reports_at_once_by_many_names() -> None:
+    rig = session_sender_rig.Rig()
+    rig.frame()
+    rig.until(10.3)
+    before = len(rig.control)
+    for ssrc in range(50):
+        rig.give(ExtendedReport.of_reference_time(ssrc, 1 << 40).encode())
+    assert len(rig.control) == before + 1
+
+
 def ask(rig: session_sender_rig.Rig, ntp: int, *, at: float) -> None:
     data = encode_compound([ReceiverReport(77), ExtendedReport.of_reference_time(77, ntp)])
     rig.give(data, arrived_at=at)
