@@ -205,6 +205,13 @@ class ReceiverConfig(DaemonConfig):
     codec: Literal["auto", "vp9", "vp8", "h264"] = Field(
         "auto", description="Video codec; auto goes by the RTP payload type."
     )
+    reference: Annotated[str | None, Form("low|medium|high|FILE")] = Field(
+        None,
+        description="What the sender streams, to compare with what is shown: PSNR and SSIM.",
+    )
+    reference_fps: float | None = Field(
+        None, gt=0, le=1000, description="Its frames per second; without it the film's own."
+    )
     decode: bool = Field(True, description="Decode complete frames, or only count them.")
     profile: Literal["default", "bw-tool"] = Field(
         "default", description="Wire format; bw-tool is understood by the SCReAM BW tool."

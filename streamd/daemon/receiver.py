@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from functools import partial
 
 from streamd.clock import Clock
 from streamd.config.model import ReceiverConfig
@@ -16,6 +17,8 @@ from streamd.io.address import format_address
 from streamd.io.net import UdpOptions
 from streamd.io.pump import Pump
 from streamd.io.udp import UdpNetwork
+from streamd.media.factory import open_source
+from streamd.media.quality import QualitySum, ReferenceFilm
 from streamd.observability import logs
 from streamd.observability.metrics import ReceiverCollector, SocketCollector
 from streamd.observability.model import ReceiverView
@@ -54,10 +57,20 @@ class ReceiverDaemon:
         self._bwtool = config.profile == "bw-tool"
         self._peer = PeerName(config.peer, listen=config.listen) if config.peer else None
         self._interval = Interval()
+        self.reference = self._film()
         self.session: ReceiverSession
         self.endpoint: OpenEndpoint
         self.pump: Pump[Event]
         self.decoder: DecodePump
+
+    def _film(self) -> ReferenceFilm | None:
+        """The film to compare with; StartupError if it cannot be opened."""
+        config = self._config
+        if config.reference is None:
+            return None
+        return ReferenceFilm(
+            partial(open_source, config.reference, fps=config.reference_fps, loop=True)
+        )
 
     async def open(self) -> None:
         """Bind the socket, build the session. StartupError if that fails."""
@@ -89,7 +102,9 @@ class ReceiverDaemon:
         )
         loop = asyncio.get_running_loop()
         self.pump = Pump(self.session, self.endpoint, self._clock, loop, self._on_event)
-        self.decoder = DecodePump(self.session, self._clock, enabled=config.decode)
+        self.decoder = DecodePump(
+            self.session, self._clock, enabled=config.decode, reference=self.reference
+        )
 
     def _formats(self) -> dict[int, str]:
         """A codec that was chosen is what any dynamic payload type (RFC 3551) carries."""
@@ -138,8 +153,16 @@ class ReceiverDaemon:
             "frames_lost": stats.frames_lost + stats.frames_skipped + stats.frames_undecodable,
             "freezes": self.session.freezes.freeze_count,
             "freeze_s": self.session.freezes.freeze_duration,
+            **self._quality(),
             "frame_latency_p50_ms": None if latency is None else round(latency * 1000, 3),
         }
+
+    def _quality(self) -> Summary:
+        """Mean PSNR and SSIM so far, where there is something to compare with."""
+        if self.reference is None:
+            return {}
+        figures = self.reference.sum.figures()
+        return {key: figures[key] for key in ("psnr_mean_db", "ssim_mean")}
 
     def summary(self) -> Summary:
         """Everything about the whole run."""
@@ -153,6 +176,7 @@ class ReceiverDaemon:
                 overhead=ip_overhead(self.session.peer),
                 now=self._clock.now(),
             ),
+            **(self.reference.sum if self.reference else QualitySum()).figures(),
             "frames_refused_count": self.decoder.refused,
             "frames_damaged_count": self.decoder.errors,
         }

@@ -27,6 +27,8 @@ log = logs.get_logger("streamd.daemon.video")
 
 T = TypeVar("T")
 
+MAX_READ_OVER = 300
+"""Pictures read over at once: a sender that was suspended for an hour does not read for minutes."""
 MAX_FAILURES = 100
 """Pictures in a row the encoder may fail on."""
 
@@ -83,9 +85,12 @@ class FrameClock:
                 else:
                     await self._one_frame(picture, max(start + tick * period, start))
                 picture = await self._call(self._source.read)
-                late = int((self._clock.now() - start) / period) - tick
-                self.skipped += max(0, late)
-                tick += 1 + max(0, late)
+                late = max(0, int((self._clock.now() - start) / period) - tick)
+                self.skipped += late
+                tick += 1 + late
+                # A picture belongs to its tick: those of skipped ticks are never seen.
+                for _ in range(min(late, MAX_READ_OVER)):
+                    picture = await self._call(self._source.read)
         except EOFError:
             return
         finally:

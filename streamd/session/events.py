@@ -51,6 +51,8 @@ class FrameReady:
     keyframe: bool
     completed_at: float
     captured_unix: float | None
+    rtp_time: int = 0
+    """Media time on the wire, 32 bits."""
 
 
 @dataclass(frozen=True, slots=True)

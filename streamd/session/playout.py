@@ -94,7 +94,9 @@ class Playout:
             self._pending[frame_no] = _Pending(captured, frame.mended)
             if len(self._pending) > MAX_PENDING:
                 del self._pending[next(iter(self._pending))]
-            yield FrameReady(frame_no, data, frame.keyframe, now, captured)
+            yield FrameReady(
+                frame_no, data, frame.keyframe, now, captured, frame.rtp_time & 0xFFFFFFFF
+            )
 
     def decoded(self, frame_no: int, pictures: int, *, now: float) -> bool:
         """The decoder is done with a frame. False: the present stream's chain is broken."""

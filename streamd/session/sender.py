@@ -244,6 +244,11 @@ class SenderSession:
             self.stats.ended_at = now
 
     @property
+    def next_frame_no(self) -> int:
+        """Unwrapped id of the next frame."""
+        return self._packetizer.next_frame
+
+    @property
     def peer(self) -> Address | None:
         return self._peer.address
 

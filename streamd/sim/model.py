@@ -38,7 +38,7 @@ VIDEO_ENCODE_TIME = 0.004
 _OWN_FLOW_KEYS = frozenset(
     {
         *("name", "up", "down", "controller_options", "encode_time", "start", "stop"),
-        *("freeze_rule", "first_seq", "first_timestamp", "receiver_clock_offset"),
+        *("freeze_rule", "first_seq", "first_timestamp", "receiver_clock_offset", "quality"),
     }
 )
 """Keys of a flow that its sender does not have."""
@@ -125,6 +125,9 @@ class FlowSpec(Table, StreamSettings):
         None,
         description="How long encoding a frame takes; without it 4 ms for video, nothing for"
         " synthetic frames. `measured` takes the real time, so that no two runs are equal.",
+    )
+    quality: bool = Field(
+        True, description="Compare what is shown with the source: PSNR and SSIM of real video."
     )
     freeze_rule: Literal["webrtc", "formula"] = Field(
         "webrtc", description="Which rule counts freezes; formula is the SCReAM video paper's."

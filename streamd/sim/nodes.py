@@ -9,6 +9,7 @@ scenario's `wake_time`.
 from collections.abc import Callable
 from functools import partial
 from math import nan
+from typing import TYPE_CHECKING
 
 from streamd.clock import Clock
 from streamd.datagram import Address, Datagram, Transmit
@@ -24,6 +25,9 @@ from streamd.session.sender import FramePlan, SenderSession
 from streamd.sim.events import EventLog
 from streamd.sim.scheduler import Action, Agenda, Alarm
 from streamd.wire.rtp import is_rtcp
+
+if TYPE_CHECKING:
+    from streamd.media.quality import KeptPictures
 
 MAX_FAILURES = 100
 """Pictures in a row the encoder may fail on, as in a sender."""
@@ -149,6 +153,7 @@ class SenderNode:
         scheduler: Agenda,
         log: EventLog,
         clock: Clock | None,
+        pictures: "KeptPictures | None" = None,
     ) -> None:
         """`encode_time` (s) None: taken from `clock`."""
         self.session = session
@@ -164,6 +169,7 @@ class SenderNode:
         self._path: PathNode
         self._on_closed: Action
         self._picture: Picture = None
+        self.pictures = pictures
         self._start = 0.0
         self._tick = 0
         self._busy = self._stopping = self._ended = False
@@ -279,20 +285,24 @@ class SenderNode:
             frame = EncodedFrame(
                 *encoded, captured_at, took, store=encoder.stored, refer=encoder.referred
             )
+        number = self.session.next_frame_no
         self.session.handle_frame(frame, now=now)
+        if self.pictures is not None and self.session.next_frame_no > number:
+            self.pictures.sent(number, self._picture)
         if frame is not None:
             self._note_frame(frame, plan, now)
         self.turn(now)
         self._next_picture(now)
 
     def _next_picture(self, now: float) -> None:
-        """Read it, and encode it at its tick."""
-        self._read(now)
+        """Read it, and encode it at its tick; those of skipped ticks are never seen."""
+        late = max(0, int((now - self._start) * self._source.fps) - self._tick)
+        for _ in range(1 + late):
+            self._read(now)
         if self._stopping:
             self._end(now)
         if self._ended:
             return
-        late = max(0, int((now - self._start) * self._source.fps) - self._tick)
         self.skipped += late
         self._tick += 1 + late
         self._scheduler.at(self._start + self._tick / self._source.fps, self._capture)
@@ -355,8 +365,11 @@ class ReceiverNode:
         decoder: VideoDecoder,
         scheduler: Agenda,
         log: EventLog,
+        pictures: "KeptPictures | None" = None,
     ) -> None:
+        """`pictures`: the sender's, to compare with."""
         self.session = session
+        self.pictures = pictures
         self._flow = flow
         self._decoder = decoder
         self._log = log
@@ -404,9 +417,12 @@ class ReceiverNode:
 
     def _decode(self, frame: FrameReady, now: float) -> None:
         try:
-            pictures = len(self._decoder.decode(frame.data))
+            shown = self._decoder.decode(frame.data)
         except MediaError:
             self.damaged += 1
-            pictures = 0
+            shown = ()
+        if shown and self.pictures is not None:
+            self.pictures.shown(frame.frame_no, shown[-1])
+        pictures = len(shown)
         self._log.shown.add((self._flow, frame.frame_no, frame.completed_at, now, pictures))
         self.session.handle_decoded(frame.frame_no, pictures, now=now)

@@ -17,6 +17,12 @@ from streamd.results.streams import (
 from streamd.sim.model import FlowSpec, PathSpec
 from streamd.sim.nodes import End, PathNode, ReceiverNode, SenderNode
 
+NOT_COMPARED: Summary = {
+    "frames_compared_count": 0,
+    "psnr_mean_db": None,
+    "psnr_of_mean_db": None,
+    "ssim_mean": None,
+}
 IP_UDP_BYTES = 28
 """Simulated paths are IPv4."""
 
@@ -67,6 +73,7 @@ def flow_summary(flow: Flow, *, now: float) -> Summary:
     sent["frames_skipped_count"] = {"encoder": sender.skipped, "queue": sender.skipped_behind}
     sent["encode_mean_s"] = ratio(sender.encode_seconds, sender.encoded)
     got["rx_bps"] = _rx_bps(flow)
+    got.update(receiver.pictures.sum.figures() if receiver.pictures else NOT_COMPARED)
     got["freeze_count"] -= base.freezes
     got["freeze_s"] -= base.freeze_seconds
     link = {

@@ -8,6 +8,7 @@ what they sent drains, as the daemons end: so encoded = decoded + lost.
 import random
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TYPE_CHECKING
 
 from streamd.clock import Clock, MonotonicClock
 from streamd.config.capacity import load_capacity
@@ -15,7 +16,7 @@ from streamd.datagram import Address
 from streamd.errors import StreamdError
 from streamd.link.path import PathConfig, build_path
 from streamd.link.record import PacketRecord
-from streamd.media.factory import open_decoder, open_encoder, open_source
+from streamd.media.factory import SYNTHETIC, open_decoder, open_encoder, open_source
 from streamd.media.model import FrameSource
 from streamd.qoe.samples import Samples
 from streamd.results.link import is_media
@@ -29,6 +30,9 @@ from streamd.sim.nodes import End, PathNode, ReceiverNode, SenderNode
 from streamd.sim.scheduler import Agenda, LateAgenda, Scheduler
 from streamd.sim.summary import flow_summary, path_summary
 from streamd.sim.tables import Tables, tables
+
+if TYPE_CHECKING:
+    from streamd.media.quality import KeptPictures
 
 UNIX_EPOCH = 1_700_000_000.0
 """Unix time (s) at the start of every run."""
@@ -179,7 +183,7 @@ class World:
         there: Address = ("192.0.2.2", 5000 + number)
         near, far = self._agenda(spec, "sender"), self._agenda(spec, "receiver")
         sender = self._sender(number, spec, there, starts, near)
-        receiver = self._receiver(number, spec, starts, far)
+        receiver = self._receiver(number, spec, starts, far, sender.pictures)
         up, down = self.paths[spec.up], self.paths[spec.down]
         record = PacketRecord(is_media)
         end = End(number, here, far.input(receiver.receive), record)
@@ -232,6 +236,7 @@ class World:
             scheduler=agenda,
             log=self._log,
             clock=clock,
+            pictures=_pictures(spec, source),
         )
 
     def _identity(self, spec: FlowSpec) -> StreamIdentity:
@@ -246,7 +251,14 @@ class World:
             capture_times=True,
         )
 
-    def _receiver(self, number: int, spec: FlowSpec, now: float, agenda: Agenda) -> ReceiverNode:
+    def _receiver(
+        self,
+        number: int,
+        spec: FlowSpec,
+        now: float,
+        agenda: Agenda,
+        pictures: "KeptPictures | None",
+    ) -> ReceiverNode:
         ahead = spec.receiver_clock_offset
         session = ReceiverSession(
             ReceiverOptions(
@@ -259,7 +271,9 @@ class World:
             unix_offset=UNIX_EPOCH - self._begin + ahead,
         )
         decoder = open_decoder(spec.effective_codec)
-        return ReceiverNode(number, session, decoder=decoder, scheduler=agenda, log=self._log)
+        return ReceiverNode(
+            number, session, decoder=decoder, scheduler=agenda, log=self._log, pictures=pictures
+        )
 
     # --- running ------------------------------------------------------------------------------
 
@@ -294,3 +308,12 @@ class World:
                 freezes.freeze_count,
                 freezes.freeze_duration,
             )
+
+
+def _pictures(spec: FlowSpec, source: FrameSource) -> "KeptPictures | None":
+    """What compares the flow's pictures; None for synthetic frames, or if it is not wanted."""
+    if not spec.quality or spec.effective_codec == SYNTHETIC:
+        return None
+    from streamd.media.quality import KeptPictures
+
+    return KeptPictures(source.width, source.height)

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from rich.live import Live
 
 from streamd.errors import ConfigError
+from streamd.media.factory import SYNTHETIC
 from streamd.observability.results import check_writable, write_json
 from streamd.stack import demo_view
 from streamd.stack.chain import Chain, ChainPlan
@@ -68,10 +69,15 @@ def plans(options: DemoOptions) -> list[ChainPlan]:
                 *("--controller", options.controller, "--ecn", ecn, *report),
             ),
             bottleneck=link,
-            receiver=report,
+            receiver=(*_reference(options), *report),
         )
         for name, ecn in ECN.items()
     ]
+
+
+def _reference(options: DemoOptions) -> tuple[str, ...]:
+    """What the receiver compares with: real video it can open as well."""
+    return () if options.source == SYNTHETIC else ("--reference", options.source)
 
 
 async def demo(options: DemoOptions) -> dict[str, Record]:

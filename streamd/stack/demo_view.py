@@ -26,6 +26,8 @@ LIVE_ROWS: Sequence[tuple[str, str, str, float, int, str]] = (
     ("frame latency, median", "receiver", "frame_latency_p50_ms", 1, 1, "ms"),
     ("frames per second", "receiver", "frames_per_second", 1, 1, ""),
     ("frames shown", "receiver", "frames_decoded", 1, 0, ""),
+    ("PSNR", "receiver", "psnr_mean_db", 1, 1, "dB"),
+    ("SSIM", "receiver", "ssim_mean", 1, 3, ""),
     ("freezes", "receiver", "freezes", 1, 0, ""),
 )
 
@@ -46,6 +48,8 @@ FINAL_ROWS: Sequence[tuple[str, str, float, int, str]] = (
     ("between frames, median", "inter_frame_p50_s", 1e3, 1, "ms"),
     ("capture to decoded, median", "frame_latency_p50_s", 1e3, 1, "ms"),
     ("capture to decoded, p95", "frame_latency_p95_s", 1e3, 1, "ms"),
+    ("PSNR against the source", "psnr_mean_db", 1, 1, "dB"),
+    ("SSIM against the source", "ssim_mean", 1, 3, ""),
     ("freezes", "freeze_count", 1, 0, ""),
     ("time frozen", "freeze_s", 1, 2, "s"),
 )
