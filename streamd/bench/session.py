@@ -25,7 +25,8 @@ from streamd.ecn import Ecn
 from streamd.media.model import EncodedFrame
 from streamd.session.packetize import StreamIdentity
 from streamd.session.receiver import ReceiverOptions, ReceiverSession
-from streamd.session.sender import SenderOptions, SenderSession
+from streamd.session.sender import SenderSession
+from streamd.session.sender_options import SenderOptions
 
 SENDER = ("192.0.2.1", 5000)
 RECEIVER = ("192.0.2.2", 6000)

@@ -21,7 +21,7 @@ from streamd.session.keyframes import Cause, KeyframeOptions
 from streamd.session.packetize import StreamIdentity
 from streamd.session.rtcp_ports import Muxing
 from streamd.session.rtx import PAYLOAD_TYPE_STEP, RtxIdentity
-from streamd.session.sender import SenderOptions
+from streamd.session.sender_options import SenderOptions
 
 DEFAULT_START_BPS = 1_000_000.0
 BLIND_PERIOD = 2.0

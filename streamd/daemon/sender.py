@@ -37,7 +37,8 @@ from streamd.session.events import (
 )
 from streamd.session.packetize import PAYLOAD_TYPES, StreamIdentity
 from streamd.session.sdp import description
-from streamd.session.sender import SenderOptions, SenderSession
+from streamd.session.sender import SenderSession
+from streamd.session.sender_options import SenderOptions
 from streamd.wire import bwtool
 
 log = logs.get_logger("streamd.daemon.sender")

@@ -13,16 +13,15 @@ then read `next_timeout`. `close` begins the drain; `SessionClosed` ends it.
 import math
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from streamd.cc.api import Controller, ControllerStats, Limits
-from streamd.cc.pacer import QUANTUM
+from streamd.cc.api import Controller, ControllerStats
 from streamd.datagram import Address, Datagram, Transmit
 from streamd.ecn import NOT_ECT
 from streamd.errors import ProtocolViolation, WireError
 from streamd.media.model import EncodedFrame
 from streamd.peer import PeerLatch, same_endpoint
-from streamd.qoe.tool import TICK, ToolQueueDelay
+from streamd.qoe.tool import ToolQueueDelay
 from streamd.session.breaker import CircuitBreaker
 from streamd.session.events import (
     Event,
@@ -35,15 +34,15 @@ from streamd.session.events import (
 )
 from streamd.session.feedback_input import FeedbackInput
 from streamd.session.history import SentHistory
-from streamd.session.keyframes import KeyframeOptions, KeyframePolicy
+from streamd.session.keyframes import KeyframePolicy
 from streamd.session.outgoing import Outgoing
-from streamd.session.packetize import Packetizer, StreamIdentity
+from streamd.session.packetize import Packetizer
 from streamd.session.queue import PacketQueue
 from streamd.session.references import ReferenceTracker
-from streamd.session.repair import DEADLINE as REPAIR_DEADLINE
 from streamd.session.rtcp import SenderRtcp
-from streamd.session.rtcp_ports import Muxing, RtcpPorts
-from streamd.session.rtx import RtxIdentity, RtxStream
+from streamd.session.rtcp_ports import RtcpPorts
+from streamd.session.rtx import RtxStream
+from streamd.session.sender_options import SenderOptions
 from streamd.session.stats import SenderStats, count_reason
 from streamd.wire.bwtool import is_keepalive
 
@@ -53,42 +52,6 @@ SILENCE = 1.0
 """Feedback is called missing when packets went unanswered for this long (s)."""
 MAX_QUEUE_AGE = 10.0
 """Packets wait no longer, whatever the controller does (s): the queue is bounded."""
-
-
-@dataclass(frozen=True, slots=True)
-class SenderOptions:
-    """Everything the session must be told; the daemon fills it from the configuration."""
-
-    identity: StreamIdentity
-    limits: Limits
-    peer: Address | None
-    cname: str = "streamd"
-    rtcp_mux: Muxing = "yes"
-    """Whether RTCP also goes to the port above the media port."""
-    bwtool: bool = False
-    """Speak as the public BW tool does: bare feedback with its counting, no RTCP of our own."""
-    minus_one: bool = False
-    """`num_reports` of feedback holds the number of blocks minus 1, as the BW tool writes it."""
-    max_payload: int = 1200
-    """Upper bound on RTP payload bytes per packet, whatever the controller recommends."""
-    retransmissions: int = 3
-    rtx: RtxIdentity | None = None
-    """The stream copies are sent in (RFC 4588); None: in that of the originals."""
-    repair_deadline: float = REPAIR_DEADLINE
-    """Nothing is sent again that would arrive longer than this after its frame was made (s)."""
-    repair_frames: bool = False
-    """Answer a loss by a frame predicted from what the receiver is known to have; only with an
-    encoder that keeps long-term references."""
-    keyframes: KeyframeOptions = field(default_factory=KeyframeOptions)
-    breaker: bool = True
-    """False for a rate fixed by the user."""
-    tool_tick: float = TICK
-    """Between two steps of the BW tool's average of the queue delay (s)."""
-    max_queue_age: float | None = None
-    """While the oldest packet to send is older, pictures are skipped before encoding (s)."""
-    quantum: float = QUANTUM
-    """Pacing quantum (s)."""
-    drain_seconds: float = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,11 +234,18 @@ class SenderSession:
         return self._controller.stats(self._ssrc)
 
     def network_loss(self, *, now: float) -> tuple[int, int]:
-        """First transmissions lost and sent (metrics 1.4), without the still undecided ones."""
+        """First transmissions lost and sent (metrics 1.4), without the still undecided ones.
+
+        Nothing of either where nobody need tell.
+        """
+        if not self._expects_feedback():
+            return 0, 0
         return self._history.network_loss(now, max(1.0, 4 * self._input.srtt))
 
     def residual_loss(self, *, now: float) -> tuple[int, int]:
         """Packets lost with all their copies, and packets sent (metrics 1.4)."""
+        if not self._expects_feedback():
+            return 0, 0
         return self._history.residual_loss(now, max(1.0, 4 * self._input.srtt))
 
     @property

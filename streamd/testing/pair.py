@@ -34,7 +34,8 @@ from streamd.session.events import Event, FrameReady
 from streamd.session.packetize import PAYLOAD_TYPES, StreamIdentity
 from streamd.session.receiver import ReceiverOptions, ReceiverSession
 from streamd.session.rtx import RtxIdentity
-from streamd.session.sender import SenderOptions, SenderSession
+from streamd.session.sender import SenderSession
+from streamd.session.sender_options import SenderOptions
 
 SENDER: Address = ("192.0.2.1", 5000)
 RECEIVER: Address = ("192.0.2.2", 6000)

@@ -19,7 +19,8 @@ from streamd.ecn import Ecn
 from streamd.media.model import EncodedFrame
 from streamd.session.events import SessionClosed
 from streamd.session.packetize import StreamIdentity
-from streamd.session.sender import SenderOptions, SenderSession
+from streamd.session.sender import SenderSession
+from streamd.session.sender_options import SenderOptions
 from streamd.wire.ccfb import BlockList, CongestionFeedback, encode_ccfb
 from streamd.wire.rtcp import Goodbye, PictureLossIndication, ReceiverReport, encode_compound
 

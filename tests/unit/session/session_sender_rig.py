@@ -19,7 +19,8 @@ from streamd.ecn import ECT1
 from streamd.media.model import EncodedFrame
 from streamd.session.events import Event
 from streamd.session.packetize import StreamIdentity
-from streamd.session.sender import FramePlan, SenderOptions, SenderSession
+from streamd.session.sender import FramePlan, SenderSession
+from streamd.session.sender_options import SenderOptions
 from streamd.wire.ccfb import encode_ccfb
 from streamd.wire.rtcp import RtcpPacket, decode_compound
 from streamd.wire.rtp import decode_rtp

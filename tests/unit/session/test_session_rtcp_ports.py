@@ -10,7 +10,8 @@ from streamd.ecn import NOT_ECT
 from streamd.media.model import EncodedFrame
 from streamd.session.packetize import StreamIdentity
 from streamd.session.rtcp_ports import Muxing, RtcpPorts
-from streamd.session.sender import SenderOptions, SenderSession
+from streamd.session.sender import SenderSession
+from streamd.session.sender_options import SenderOptions
 from streamd.wire.ccfb import encode_ccfb
 from streamd.wire.rtcp import Goodbye, ReceiverReport, decode_compound, encode_compound
 
@@ -124,3 +125,11 @@ def test_who_was_never_answered_does_not_wait_for_answers_at_the_end() -> None:
     assert not any(
         isinstance(item, Goodbye) for _, data in answered.close() for item in decode_compound(data)
     )
+
+
+def test_what_nobody_answered_is_not_called_lost() -> None:
+    sender = Sender("yes")
+    for _ in range(20):
+        sender.step()
+    assert sender.session.network_loss(now=sender.now) == (0, 0)
+    assert sender.session.residual_loss(now=sender.now) == (0, 0)
