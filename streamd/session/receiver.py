@@ -196,7 +196,7 @@ class ReceiverSession:
     @property
     def bytes_held(self) -> int:
         """Payload of frames in the making."""
-        return 0 if self._stream is None else self._stream.assembler.bytes_held
+        return 0 if self._stream is None else self._stream.bytes_held
 
     @property
     def peer(self) -> Address | None:

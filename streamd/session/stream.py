@@ -251,6 +251,12 @@ class IncomingStream:
         )
 
     @property
+    def bytes_held(self) -> int:
+        """Payload of packets whose frames have not left."""
+        grouped = 0 if self._grouper is None else self._grouper.bytes_held
+        return self.assembler.bytes_held + grouped
+
+    @property
     def jitter(self) -> float:
         """Interarrival jitter (s)."""
         return self._jitter

@@ -1,6 +1,8 @@
 """Feeds damaged packets of a real stream to a receiver with a real decoder; prints what came of it.
 
-    python tests/fuzz/fuzz_program.py CODEC PACKETS SEED
+    python tests/fuzz/fuzz_program.py CODEC PACKETS SEED ours|others
+
+`others`: packets as other senders make them, without our header extension.
 
 A process of its own: a decoder that crashed would take it along.
 """
@@ -87,10 +89,12 @@ def decode(session: ReceiverSession, decoder: VideoDecoder, now: float) -> int:
     return refused
 
 
-def main(codec: str, wanted: int, seed: int) -> None:
+def main(codec: str, wanted: int, seed: int, *, extension: bool) -> None:
     rng = random.Random(seed)
     frames = film(codec)
-    packetizer = Packetizer(StreamIdentity(77, PAYLOAD_TYPES[codec], payload=codec))
+    packetizer = Packetizer(
+        StreamIdentity(77, PAYLOAD_TYPES[codec], payload=codec, video_extension=extension)
+    )
     session = ReceiverSession(
         ReceiverOptions(ssrc=1, formats={PAYLOAD_TYPES[codec]: codec}), now=0.0, unix_offset=1e9
     )
@@ -139,4 +143,4 @@ def main(codec: str, wanted: int, seed: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), extension=sys.argv[4] == "ours")

@@ -1,6 +1,7 @@
 """Payload formats: whatever is cut comes back, whatever comes in raises nothing but WireError."""
 
 import contextlib
+import random
 
 import pytest
 from hypothesis import given
@@ -43,3 +44,34 @@ def test_anything_may_come_in(form: PayloadFormat, parts: list[bytes]) -> None:
     for part in parts:
         with contextlib.suppress(WireError):
             form.describe(part)
+
+
+@pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
+@given(
+    data=st.binary(min_size=1, max_size=300),
+    size=st.integers(8, 60),
+    changes=st.lists(st.tuples(st.integers(0, 400), st.integers(0, 7), st.integers(0, 255))),
+    order=st.randoms(use_true_random=False),
+)
+def test_what_was_cut_may_come_back_damaged(
+    form: PayloadFormat,
+    data: bytes,
+    size: int,
+    changes: list[tuple[int, int, int]],
+    order: random.Random,
+) -> None:
+    parts = form.cut(data, keyframe=True, picture_id=7, size=size)
+    for which, at, value in changes:
+        damaged = bytearray(parts[which % len(parts)])
+        if at < len(damaged):
+            # near the front: where the descriptors are
+            damaged[at] = value
+        elif damaged:
+            del damaged[-1]
+        parts[which % len(parts)] = bytes(damaged)
+    order.shuffle(parts)
+    for part in parts:
+        with contextlib.suppress(WireError):
+            form.describe(part)
+    with contextlib.suppress(WireError):
+        assert len(form.join(parts)) <= 5 * sum(map(len, parts))
