@@ -12,6 +12,8 @@ _STAP_A, _FU_A = 24, 28
 _IDR, _SPS = 5, 7
 _FU_START, _FU_END = 0x80, 0x40
 _TYPE, _REFERENCE = 0x1F, 0x60
+_NOTHING = b"\x09\xf0"
+"""An access unit delimiter: stands for a frame without any NAL unit."""
 
 
 class H264:
@@ -34,7 +36,7 @@ class H264:
                 small = [unit]
             else:
                 payloads += _fragments(unit, size)
-        return payloads + _together(small)
+        return payloads + _together(small) or [_NOTHING]
 
     def join(self, parts: list[bytes]) -> bytes:
         """See `PayloadFormat`."""

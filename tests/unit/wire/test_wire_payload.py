@@ -119,6 +119,12 @@ def test_h264_of_one_small_unit_is_that_unit() -> None:
     ]
 
 
+def test_h264_of_nothing_is_a_packet_all_the_same() -> None:
+    for data in (b"", b"\x00\x00\x01"):
+        (part,) = H264().cut(data, keyframe=False, picture_id=0, size=99)
+        assert H264().join([part]) == b"\x00\x00\x00\x01\x09\xf0"
+
+
 def test_h264_zeros_before_a_start_code_belong_to_no_unit() -> None:
     assert split(b"\x00\x00\x01\x41\x80\x00\x00\x00\x01\x41") == [b"\x41\x80", b"\x41"]
     assert split(b"\x41\x9a") == [b"\x41\x9a"]
