@@ -1,10 +1,14 @@
 """A stream of ours that others play: encoded once, sent again and again until they have enough."""
 
 import hashlib
+import shutil
 import socket
+import subprocess
 import threading
 from dataclasses import dataclass, field
 from typing import Any
+
+import pytest
 
 from streamd.media.clips import ClipSource
 from streamd.media.factory import open_decoder, open_encoder
@@ -83,6 +87,16 @@ class Broadcast:
                     except ConnectionRefusedError:
                         continue  # nobody listens yet
                 number += 1
+
+
+def need_gstreamer(pipeline: str) -> None:
+    """Skip where GStreamer or an element of the pipeline is not installed."""
+    for program in ("gst-launch-1.0", "gst-inspect-1.0"):
+        if not shutil.which(program):
+            pytest.skip(f"{program} is not installed")
+    for element in (part.split()[0] for part in pipeline.split("!")):
+        if subprocess.run(["gst-inspect-1.0", "--exists", element], check=False).returncode:
+            pytest.skip(f"GStreamer's {element} is not installed")
 
 
 def free_port() -> int:

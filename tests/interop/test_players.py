@@ -6,7 +6,16 @@ from pathlib import Path
 
 import av
 import pytest
-from interop_stream import Broadcast, Film, check_sequence, digest, free_port, i420, make_film
+from interop_stream import (
+    Broadcast,
+    Film,
+    check_sequence,
+    digest,
+    free_port,
+    i420,
+    make_film,
+    need_gstreamer,
+)
 
 from streamd.session.packetize import PAYLOAD_TYPES
 from streamd.session.sdp import description
@@ -82,8 +91,8 @@ def test_ffmpeg_decodes_it_frame_for_frame(film: Film, tmp_path: Path) -> None:
     check_sequence(film, from_the_first_good(film, seen), WANTED)
 
 
-@pytest.mark.skipif(not shutil.which("gst-launch-1.0"), reason="GStreamer is not installed")
 def test_gstreamer_decodes_it_frame_for_frame(film: Film, tmp_path: Path) -> None:
+    need_gstreamer(DEPAY[film.codec])
     port = free_port()
     out = tmp_path / "out.yuv"
     kind = PAYLOAD_TYPES[film.codec]

@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from interop_stream import need_gstreamer
 
 from streamd.stack.process import DaemonProcess, Record
 
@@ -76,9 +77,9 @@ def test_ffmpegs_stream_is_shown(codec: str, tmp_path: Path) -> None:
     check(asyncio.run(received(codec, command, tmp_path)))
 
 
-@pytest.mark.skipif(not shutil.which("gst-launch-1.0"), reason="GStreamer is not installed")
 @pytest.mark.parametrize("codec", GSTREAMER)
 def test_gstreamers_stream_is_shown(codec: str, tmp_path: Path) -> None:
+    need_gstreamer(GSTREAMER[codec])
     pipeline = (
         "videotestsrc is-live=true pattern=ball ! video/x-raw,width=352,height=288,framerate=30/1"
         f" ! {GSTREAMER[codec]} mtu=1200 ! udpsink host=127.0.0.1 port=PORT"
