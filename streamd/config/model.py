@@ -205,6 +205,11 @@ class ReceiverConfig(DaemonConfig):
     codec: Literal["auto", "vp9", "vp8", "h264"] = Field(
         "auto", description="Video codec; auto goes by the RTP payload type."
     )
+    record: FilePath | None = Field(
+        None,
+        description="Record what is received: .webm or .mkv (VP9, VP8), .mp4 (H.264, VP9), or .y4m"
+        " with decoded pictures. Playable at any moment, also after a crash.",
+    )
     reference: Annotated[str | None, Form("low|medium|high|FILE")] = Field(
         None,
         description="What the sender streams, to compare with what is shown: PSNR and SSIM.",

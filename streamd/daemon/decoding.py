@@ -14,20 +14,16 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from streamd.clock import Clock
+from streamd.daemon.viewing import Viewers
 from streamd.errors import MediaError, StartupError
 from streamd.media.factory import open_decoder
 from streamd.media.model import Picture, VideoDecoder
-from streamd.media.quality import ReferenceFilm
 from streamd.observability import logs
 from streamd.session.events import FrameReady
 from streamd.session.receiver import ReceiverSession
 
 log = logs.get_logger("streamd.daemon.decoder")
 
-_NEW_STREAM = ""
-"""In the queue: frames from here on are of another stream."""
-MAX_COMPARING = 120
-"""Pictures that may wait to be compared: later ones are left out."""
 BACKLOG = 64
 """Frames that may wait for the decoder: two seconds at 30 per second."""
 
@@ -49,15 +45,13 @@ class DecodePump:
         clock: Clock,
         *,
         enabled: bool,
-        reference: ReferenceFilm | None = None,
+        viewers: Viewers | None = None,
     ) -> None:
         """`enabled` False: frames are only counted as decoded, for measurements without video.
 
-        `reference`: the film to compare with, in a thread of its own: it may be slow.
+        `viewers` get what is shown.
         """
-        self._reference = reference
-        self._comparer = ThreadPoolExecutor(1, thread_name_prefix="quality")
-        self._comparing = 0
+        self._viewers = viewers or Viewers(())
         self._session = session
         self._clock = clock
         self._enabled = enabled
@@ -81,10 +75,9 @@ class DecodePump:
         self._codec = codec
         if not self._enabled:
             return
-        if self._reference is not None:
-            self._queue.put_nowait(_NEW_STREAM)
         if self._decoder is None:
             self._decoder = _open(codec)
+            self._viewers.stream_started(codec)
         else:
             self._queue.put_nowait(codec)
 
@@ -112,12 +105,10 @@ class DecodePump:
         loop = asyncio.get_running_loop()
         try:
             while (item := await self._queue.get()) is not None:
-                if item == _NEW_STREAM:
-                    assert self._reference is not None
-                    self._comparer.submit(self._reference.stream_started)
-                elif isinstance(item, str):
+                if isinstance(item, str):
                     self._close_decoder()
                     self._decoder = _open(item)
+                    self._viewers.stream_started(item)
                 elif self._decoder is None:
                     self._done(item, ())
                 else:
@@ -128,13 +119,11 @@ class DecodePump:
         finally:
             self._executor.shutdown(wait=True)
             self._close_decoder()
-            self._comparer.shutdown(wait=True)
-            if self._reference is not None:
-                self._reference.close()
+            self._viewers.close()
 
     def _done(self, frame: FrameReady, pictures: Sequence[Picture]) -> None:
-        if pictures:
-            self._compare_soon(frame, pictures[-1])
+        if pictures and pictures[-1] is not None:
+            self._viewers.show(frame, pictures[-1])
         self._session.handle_decoded(frame.frame_no, len(pictures), now=self._clock.now())
 
     def _decode(self, decoder: VideoDecoder, frame: FrameReady) -> Sequence[Picture]:
@@ -145,23 +134,6 @@ class DecodePump:
             log.debug("frame_damaged", error=str(error))
             return ()
         return pictures
-
-    def _compare_soon(self, frame: FrameReady, picture: Picture) -> None:
-        """Hand a picture over, unless so many wait that memory would suffer."""
-        if self._reference is None or self._comparing >= MAX_COMPARING:
-            return
-        self._comparing += 1
-        self._comparer.submit(self._compare, self._reference, frame, picture)
-
-    def _compare(self, reference: ReferenceFilm, frame: FrameReady, picture: Picture) -> None:
-        """A film that cannot be read any more ends the comparison, not the stream."""
-        try:
-            reference.shown(frame.frame_no, frame.rtp_time, picture)
-        except (MediaError, StartupError) as error:
-            log.warning("not_compared", error=str(error))
-            self._reference = None
-        finally:
-            self._comparing -= 1
 
     def _close_decoder(self) -> None:
         if self._decoder is not None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from streamd.clock import Clock
@@ -12,6 +13,7 @@ from streamd.daemon.lifecycle import Lifecycle, run_daemon
 from streamd.daemon.machine import cname
 from streamd.daemon.peers import PeerName
 from streamd.daemon.reporting import OpenEndpoint, finish, outlive, report_periodically, socket_view
+from streamd.daemon.viewing import Viewers
 from streamd.datagram import Address
 from streamd.io.address import format_address
 from streamd.io.net import UdpOptions
@@ -19,9 +21,11 @@ from streamd.io.pump import Pump
 from streamd.io.udp import UdpNetwork
 from streamd.media.factory import open_source
 from streamd.media.quality import QualitySum, ReferenceFilm
+from streamd.media.sinks import Comparison, Sink, open_recording
 from streamd.observability import logs
 from streamd.observability.metrics import ReceiverCollector, SocketCollector
 from streamd.observability.model import ReceiverView
+from streamd.observability.results import check_writable
 from streamd.qoe.percentile import ratio
 from streamd.results.streams import Summary, ip_overhead, receiver_summary
 from streamd.session.events import (
@@ -48,7 +52,13 @@ class ReceiverDaemon:
     """Receives one stream at a time until it is told to stop."""
 
     def __init__(
-        self, config: ReceiverConfig, *, clock: Clock, rng: random.Random, network: UdpNetwork
+        self,
+        config: ReceiverConfig,
+        *,
+        clock: Clock,
+        rng: random.Random,
+        network: UdpNetwork,
+        sinks: Sequence[Sink] = (),
     ) -> None:
         self._config = config
         self._clock = clock
@@ -58,6 +68,7 @@ class ReceiverDaemon:
         self._peer = PeerName(config.peer, listen=config.listen) if config.peer else None
         self._interval = Interval()
         self.reference = self._film()
+        self.viewers = Viewers([*sinks, *self._own_sinks()])
         self.session: ReceiverSession
         self.endpoint: OpenEndpoint
         self.pump: Pump[Event]
@@ -71,6 +82,14 @@ class ReceiverDaemon:
         return ReferenceFilm(
             partial(open_source, config.reference, fps=config.reference_fps, loop=True)
         )
+
+    def _own_sinks(self) -> Iterator[Sink]:
+        """What the configuration asks for; ConfigError for a recording that cannot be."""
+        if self.reference is not None:
+            yield Comparison(self.reference)
+        if self._config.record is not None:
+            check_writable(self._config.record)
+            yield open_recording(self._config.record)
 
     async def open(self) -> None:
         """Bind the socket, build the session. StartupError if that fails."""
@@ -98,12 +117,12 @@ class ReceiverDaemon:
                 freeze_rule=config.freeze_rule,
             ),
             now=now,
-            unix_offset=self._clock.unix() - now,
+            unix_offset=self._clock.unix() - self._clock.now(),
         )
         loop = asyncio.get_running_loop()
         self.pump = Pump(self.session, self.endpoint, self._clock, loop, self._on_event)
         self.decoder = DecodePump(
-            self.session, self._clock, enabled=config.decode, reference=self.reference
+            self.session, self._clock, enabled=config.decode, viewers=self.viewers
         )
 
     def _formats(self) -> dict[int, str]:
@@ -177,6 +196,7 @@ class ReceiverDaemon:
                 now=self._clock.now(),
             ),
             **(self.reference.sum if self.reference else QualitySum()).figures(),
+            "pictures_left_out_count": self.viewers.left_out,
             "frames_refused_count": self.decoder.refused,
             "frames_damaged_count": self.decoder.errors,
         }
@@ -223,12 +243,14 @@ class ReceiverDaemon:
         self.pump.wake()
 
 
-async def main(life: Lifecycle) -> None:
+async def main(life: Lifecycle, *, sinks: Sequence[Sink] = ()) -> None:
     """The receiver's life."""
     config = life.config
     assert isinstance(config, ReceiverConfig)
     network = UdpNetwork(asyncio.get_running_loop(), life.clock)
-    daemon = ReceiverDaemon(config, clock=life.clock, rng=life.rng("receiver"), network=network)
+    daemon = ReceiverDaemon(
+        config, clock=life.clock, rng=life.rng("receiver"), network=network, sinks=sinks
+    )
     await daemon.open()
     life.registry.register(ReceiverCollector(daemon.view))
     life.registry.register(SocketCollector(lambda: {"media": socket_view(daemon.endpoint)}))
@@ -239,6 +261,6 @@ async def main(life: Lifecycle) -> None:
     finish(life, daemon.summary())
 
 
-def run(config: ReceiverConfig) -> int:
-    """Run the daemon to its end; its exit code."""
-    return run_daemon(main, config)
+def run(config: ReceiverConfig, *, sinks: Sequence[Sink] = ()) -> int:
+    """Run the daemon to its end; its exit code. `sinks` get every picture shown."""
+    return run_daemon(partial(main, sinks=sinks), config)

@@ -112,7 +112,7 @@ class SenderDaemon:
             self._options(self.endpoint.to_peer(address)),
             controller,
             now=now,
-            unix_offset=self._clock.unix() - now,
+            unix_offset=self._clock.unix() - self._clock.now(),
         )
         loop = asyncio.get_running_loop()
         self.pump = Pump(self.session, self.endpoint, self._clock, loop, self._on_event)
