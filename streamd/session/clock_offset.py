@@ -32,8 +32,9 @@ from streamd.wire.rtcp import (
 )
 from streamd.wire.xr import LastReference
 
-SAME_CLOCK_BOUND: Final = 0.0005
-"""Two programs that read one wall clock once each agree to this (s)."""
+SAME_CLOCK_BOUND: Final = 0.0001
+"""Two programs that compare wall and monotonic clock once each, at their start, agree to this
+(s)."""
 DRIFT: Final = 15e-6
 """Tolerance of a clock's frequency (RFC 5905 section 4, PHI)."""
 MAX_ASKED: Final = 16

@@ -15,8 +15,9 @@ from streamd.session.stats import ReceiverStats
 PATIENCE = 3.0
 """How long a latency waits for the clocks to be compared (s)."""
 MAX_WAITING = 1024
-ROUNDING = 20e-6
-"""Times on the wire are rounded to ticks of 90 kHz (s)."""
+ROUNDING = 60e-6
+"""On top of the clocks' bound (s): times on the wire are cut to ticks of 90 kHz, and deadlines
+are met up to 20 us early, so that what either end calls now may be ahead of its clock."""
 
 
 class _Waiting(NamedTuple):
@@ -48,6 +49,8 @@ class LatencyMeter:
         `final`: nothing more will be learned.
         """
         mapping, waiting, stats = self._clock.mapping(now), self._waiting, self._stats
+        if mapping is not None:
+            mapping = Mapping(mapping.offset, mapping.bound + ROUNDING)
         stats.clock_offset, stats.clock_bound = mapping or (None, None)
         while waiting and (mapping is not None or final or now - waiting[0].at >= PATIENCE):
             first = waiting.popleft()
@@ -55,9 +58,9 @@ class LatencyMeter:
 
     def _count(self, difference: float, mended: bool, mapping: Mapping | None) -> None:
         stats = self._stats
-        offset, bound = mapping or (0.0, 0.0)
+        offset, bound = mapping or (0.0, ROUNDING)
         latency = difference + offset
-        if latency < -bound - ROUNDING:
+        if latency < -bound:
             stats.frames_negative_latency += 1
         if mapping is not None:
             stats.clock_error_bound = max(bound, stats.clock_error_bound or 0.0)

@@ -40,7 +40,7 @@ def test_capture_times_are_mapped_to_our_clock() -> None:
     rig.shown(1.0, 0.125)
     assert rig.stats.frame_latency.maximum == pytest.approx(0.125, abs=1e-6)
     assert rig.stats.clock_offset == pytest.approx(AHEAD, abs=1e-6)
-    assert rig.stats.clock_bound == pytest.approx(0.03125, abs=1e-6)
+    assert rig.stats.clock_bound == pytest.approx(0.03131, abs=1e-6)
     assert rig.stats.frames_late == {"repair": 0, "delay": 0}
 
 
@@ -77,8 +77,8 @@ def test_the_bound_of_a_run_is_the_worst_one_used() -> None:
     rig.shown(1.0, 0.125)
     rig.compare(1.0, rtt=0.0625)
     rig.shown(2.0, 0.125)
-    assert rig.stats.clock_bound == pytest.approx(0.03125, abs=1e-6)
-    assert rig.stats.clock_error_bound == pytest.approx(0.125, abs=1e-6)
+    assert rig.stats.clock_bound == pytest.approx(0.03131, abs=1e-6)
+    assert rig.stats.clock_error_bound == pytest.approx(0.12506, abs=1e-6)
 
 
 def test_less_than_nothing_is_a_fault_of_the_clocks_beyond_their_bound() -> None:
