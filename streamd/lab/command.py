@@ -1,6 +1,7 @@
 """What `streamd lab run` and `streamd lab report` do."""
 
 import os
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,10 +50,16 @@ def run_experiment(options: RunOptions) -> int:
     checked = check_live if options.live else check
     grid = build(load(options.name), _choices(options), checked)
     store = Store(options.out or DEFAULT_OUT / grid.experiment.name)
-    if store.folder.exists() and not store.folder.is_dir():
-        raise ConfigError(f"--out {store.folder}: is a file, not a folder")
-    with runner.bar(grid.experiment.name) as watcher:
-        tally = runner.run(grid, store, _backend(options), watcher)
+    there = next((place for place in (store.folder, *store.folder.parents) if place.exists()), None)
+    if there is not None and not there.is_dir():
+        raise ConfigError(f"--out {store.folder}: {there} is a file, not a folder")
+    try:
+        with runner.bar(grid.experiment.name) as watcher:
+            tally = runner.run(grid, store, _backend(options), watcher)
+    except KeyboardInterrupt:
+        kept = f"{store.count()} finished runs are kept"
+        print(f"interrupted; {kept}, the same command does the others", file=sys.stderr)
+        raise
     return _tell(grid, store, tally, options.json_file)
 
 
@@ -99,6 +106,8 @@ def _tell(grid: Grid, store: Store, tally: runner.Tally, json_file: Path | None)
         write_json(json_file, {**analysis, "wall": wall(results, store)})
     half = f", {tally.half} half-written thrown away" if tally.half else ""
     print(f"{grid.experiment.name}: {tally.done} runs done, {tally.kept} there before{half}")
+    if tally.others:
+        print(f"{tally.others} runs of other seeds, levels or code are left as they are")
     for outcome in tally.failed:
         where = " ".join([*outcome.job.at.values(), f"seed {outcome.job.seed}"])
         print(f"failed: {where}: {outcome.error.strip().rpartition(chr(10))[2]}")

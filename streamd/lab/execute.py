@@ -2,7 +2,7 @@
 
 import platform
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -11,12 +11,14 @@ from pydantic import ValidationError
 
 from streamd.clock import MonotonicClock
 from streamd.config.capacity import load_capacity
+from streamd.config.lines import Parts
 from streamd.config.units import Capacity
 from streamd.errors import ConfigError
 from streamd.lab.experiment import Kind
 from streamd.lab.grid import Job
+from streamd.lab.places import Unfit
 from streamd.sim import live
-from streamd.sim.scenario import Scenario, scenario_problems, source_problem
+from streamd.sim.scenario import Scenario, named_key, scenario_problems, source_problem
 from streamd.sim.world import simulate
 
 Tables = dict[str, dict[str, Any]]
@@ -71,19 +73,11 @@ def execute(job: Job) -> Output:
 
 
 def check(kind: Kind, config: dict[str, Any]) -> None:
-    """ConfigError for a configuration that no run could be made of."""
+    """ConfigError for a configuration that no run could be made of; Unfit where a key is it."""
     if kind == "scenario":
-        try:
-            scenario = Scenario.model_validate(config)
-        except ValidationError as error:
-            found = dict.fromkeys(text for _, text in scenario_problems(error, config))
-            raise ConfigError("; ".join(found)) from None
-        for path in scenario.paths.values():
-            _read(path.capacity)
-        for flow in scenario.flows:
-            problem = source_problem(flow.source)
-            if problem:
-                raise ConfigError(f"flows.{flow.name}.source: {problem}")
+        problems = list(_problems(config))
+        if problems:
+            raise Unfit(problems)
         return
     from streamd.lab import probes
 
@@ -92,6 +86,25 @@ def check(kind: Kind, config: dict[str, Any]) -> None:
     missing = [key for key in known if key not in config]
     if unknown or missing:
         raise ConfigError(f"[probe] has the keys {', '.join(known)}, not {', '.join(config)}")
+
+
+def _problems(config: dict[str, Any]) -> Iterator[tuple[Parts, str]]:
+    """The keys at fault, flows by their name, and a sentence each."""
+    try:
+        scenario = Scenario.model_validate(config)
+    except ValidationError as error:
+        for key, problem in scenario_problems(error, config):
+            yield named_key(key, config), problem
+        return
+    for name, path in scenario.paths.items():
+        try:
+            _read(path.capacity)
+        except ConfigError as error:
+            yield ("paths", name, "capacity"), f"paths.{name}.capacity: {error}"
+    for flow in scenario.flows:
+        unusable = source_problem(flow.source)
+        if unusable:
+            yield ("flows", flow.name, "source"), f"flows.{flow.name}.source: {unusable}"
 
 
 @lru_cache

@@ -10,12 +10,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 
-from streamd.config.lines import Parts, key_lines, line_of
+from streamd.config.lines import Parts, key_lines
 from streamd.config.sections import suggest
 from streamd.config.units import parse_duration
 from streamd.errors import ConfigError
+from streamd.lab.places import Places
 from streamd.lab.probes import FIGURES as PROBE_FIGURES
 from streamd.results.joined import FIGURES
 from streamd.sim.tables import SERIES
@@ -101,6 +102,12 @@ class Experiment(_Strict):
     figures: list[Figure] = []
     published: list[Published] = []
     published_source: str = "published"
+    _places: Places = PrivateAttr(default_factory=Places)
+
+    @property
+    def places(self) -> Places:
+        """Where its keys stand; of no use for one that comes from a folder of results."""
+        return self._places
 
     def levels(self) -> dict[str, dict[str, dict[str, Any]]]:
         """Every parameter with all its levels; values of `vary` are levels named by themselves."""
@@ -128,7 +135,7 @@ def load(name: str) -> Experiment:
         return load_file(path)
     if name not in shipped():
         hint = suggest(name, shipped())
-        raise ConfigError(f"no experiment {name!r}{hint}, nor a file of that name")
+        raise ConfigError(f"no experiment and no file is named {name!r}{hint}")
     text = (files("streamd.lab") / "experiments" / f"{name}.toml").read_text(encoding="utf-8")
     return parse(text, f"{name}.toml", Path())
 
@@ -140,16 +147,19 @@ def load_file(path: Path) -> Experiment:
 
 def parse(text: str, name: str, folder: Path) -> Experiment:
     """An experiment from the text of its file; `folder` is where its scenario file is."""
-    tree = _tree(text, name)
+    tree, lines = _tree(text, name), key_lines(text)
+    other = None
     if isinstance(tree.get("scenario"), str):
         file = folder / tree["scenario"]
-        tree["scenario"] = _tree(_read(file), str(file))
-    lines = key_lines(text)
+        inner = _read(file)
+        tree["scenario"], other = _tree(inner, str(file)), (str(file), key_lines(inner))
+    places = Places(name, lines, other, _flow_names(tree.get("scenario")))
     try:
         experiment = Experiment.model_validate(tree)
     except ValidationError as error:
-        raise ConfigError("\n".join(_model_problems(error, name, lines))) from None
-    problems = [f"{name}{_at(lines, key)}: {text}" for key, text in grid_problems(experiment)]
+        raise ConfigError("\n".join(_model_problems(error, places))) from None
+    experiment._places = places
+    problems = [f"{places.of(key)}: {text}" for key, text in grid_problems(experiment)]
     if problems:
         raise ConfigError("\n".join(problems))
     return experiment
@@ -167,7 +177,8 @@ def grid_problems(experiment: Experiment) -> Iterator[tuple[Parts, str]]:
             yield ("vary", key), f"{key} has a value twice"
     for parameter, choices in levels.items():
         if not choices:
-            yield ("parameters", parameter), f"parameter {parameter} has no levels"
+            table = "vary" if parameter in experiment.vary else "parameters"
+            yield (table, parameter), f"parameter {parameter} has no levels"
     yield from _clashes(levels)
     set_by = {key for choices in levels.values() for level in choices.values() for key in level}
     for key, bounds in experiment.draw.items():
@@ -179,7 +190,9 @@ def grid_problems(experiment: Experiment) -> Iterator[tuple[Parts, str]]:
         for problem in level_problems(levels, parameter, chosen):
             yield ("default", parameter), problem
     if experiment.compare is not None and experiment.compare not in levels:
-        yield ("compare",), f"compare: there is no parameter {experiment.compare}"
+        hint = suggest(experiment.compare, list(levels))
+        yield ("compare",), f"compare: there is no parameter {experiment.compare}{hint}"
+    yield from _flow_problems(experiment, set_by)
     for number, value in enumerate(experiment.published):
         for parameter, level in value.at.items():
             for problem in level_problems(levels, parameter, [level]):
@@ -217,15 +230,31 @@ def _base_problems(experiment: Experiment) -> Iterator[tuple[Parts, str]]:
             )
 
 
+def _flow_problems(experiment: Experiment, set_by: set[str]) -> Iterator[tuple[Parts, str]]:
+    names = _flow_names(experiment.scenario)
+    if experiment.kind != "scenario" or experiment.flow is None or "flows" in set_by:
+        return
+    if experiment.flow not in names:
+        hint = suggest(experiment.flow, names)
+        yield ("flow",), f"flow: the scenario has no flow {experiment.flow}{hint}"
+
+
+def _flow_names(scenario: Any) -> list[str]:
+    """Names of a scenario's flows in its order; not judged yet, so anything may be in there."""
+    flows = scenario.get("flows") if isinstance(scenario, Mapping) else None
+    tables = flows if isinstance(flows, list) else []
+    return [str(flow.get("name")) if isinstance(flow, Mapping) else "" for flow in tables]
+
+
 def _metric_problems(experiment: Experiment) -> Iterator[tuple[Parts, str]]:
     """Figures that no run of this kind has: they would stay empty without a word."""
     kind = experiment.kind
     known = sorted(FIGURES if kind == "scenario" else PROBE_FIGURES[kind])
     named: list[tuple[Parts, str]] = [(("metrics",), metric) for metric in experiment.metrics]
     for number, figure in enumerate(experiment.figures):
-        named += [(("figures", str(number)), metric) for metric in figure.metrics]
+        named += [(("figures", str(number), "metrics"), metric) for metric in figure.metrics]
     named += [
-        (("published", str(number)), value.metric)
+        (("published", str(number), "metric"), value.metric)
         for number, value in enumerate(experiment.published)
     ]
     for place, metric in named:
@@ -274,21 +303,14 @@ def _tree(text: str, name: str) -> dict[str, Any]:
         raise ConfigError(f"{name}: not TOML: {error}") from None
 
 
-def _model_problems(error: ValidationError, name: str, lines: dict[Parts, int]) -> Iterator[str]:
+def _model_problems(error: ValidationError, places: Places) -> Iterator[str]:
     for item in error.errors(include_url=False):
         loc = tuple(str(part) for part in item["loc"] if part not in ("str", "dict[str,any]"))
         key = ".".join(loc)
         if item["type"] == "extra_forbidden":
             hint = suggest(loc[-1], list(Experiment.model_fields)) if len(loc) == 1 else ""
-            yield f"{name}{_at(lines, loc)}: unknown key {key}{hint}"
+            yield f"{places.of(loc)}: unknown key {key}{hint}"
         elif item["type"] == "missing":
-            yield f"{name}{_at(lines, loc)}: {key} is needed"
+            yield f"{places.of(loc)}: {key} is needed"
         else:
-            yield f"{name}{_at(lines, loc)}: {key}: {item['msg']}, got {item['input']!r}"
-
-
-def _at(lines: dict[Parts, int], key: Parts) -> str:
-    # `[a.b]` alone gives `a` no line of its own: its first part is the place.
-    inside = (number for known, number in lines.items() if known[: len(key)] == key)
-    line = min(inside, default=None) or line_of(lines, key)
-    return "" if line is None else f":{line}"
+            yield f"{places.of(loc)}: {key}: {item['msg']}, got {item['input']!r}"

@@ -9,10 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from streamd.config.lines import Parts
+from streamd.config.sections import suggest
 from streamd.config.units import parse_duration
 from streamd.errors import ConfigError
 from streamd.lab.experiment import Experiment, Kind, level_problems
 from streamd.lab.identity import run_key
+from streamd.lab.places import Unfit, covers
 from streamd.link.trace import Trace
 
 MAX_RUNS = 100_000
@@ -76,10 +79,36 @@ def build(experiment: Experiment, choices: Choices, check: Check) -> Grid:
         config = configure(experiment, cell, traces)
         try:
             jobs.extend(_jobs(experiment, config, cell, seeds, check=check, live=choices.live))
+        except Unfit as error:
+            problems = dict.fromkeys(_placed(experiment, cell, *found) for found in error.problems)
+            raise ConfigError("\n".join(problems)) from None
         except ConfigError as error:
             where = ", ".join(f"{name} {level}" for name, level in cell.items()) or "every run"
             raise ConfigError(f"{experiment.name}, {where}: {error}") from None
     return Grid(experiment, jobs, levels, seeds, traces)
+
+
+def _placed(experiment: Experiment, cell: Mapping[str, str], key: Parts, problem: str) -> str:
+    """A problem of a cell's configuration with the place in the file where that key was set."""
+    levels = experiment.levels()
+    for setting in experiment.draw:
+        if covers(setting, key):
+            return f"{experiment.places.of(('draw', setting))}: {problem}"
+    for parameter, level in cell.items():
+        for setting in levels[parameter][level]:
+            if covers(setting, key):
+                place = _place_of_level(experiment, parameter, level, setting)
+                level_named = "" if setting == parameter else f"{parameter} {level}: "
+                return f"{place}: {level_named}{problem}"
+    if len(key) == 3 and key[1] in experiment.traces and key[::2] == ("paths", "capacity"):
+        return f"{experiment.places.of(('traces', key[1]))}: {problem}"
+    return f"{experiment.places.of_base(key)}: {problem}"
+
+
+def _place_of_level(experiment: Experiment, parameter: str, level: str, setting: str) -> str:
+    if parameter in experiment.vary:
+        return experiment.places.of(("vary", parameter))
+    return experiment.places.of(("parameters", parameter, level, setting))
 
 
 def _jobs(
@@ -145,7 +174,11 @@ def configure(
     levels = experiment.levels()
     for parameter, level in cell.items():
         for key, value in levels[parameter][level].items():
-            set_key(config, key, copy.deepcopy(value))
+            try:
+                set_key(config, key, copy.deepcopy(value))
+            except ConfigError as error:
+                place = _place_of_level(experiment, parameter, level, key)
+                raise ConfigError(f"{place}: {parameter} {level}: {error}") from None
     return config
 
 
@@ -160,7 +193,7 @@ def set_key(tree: dict[str, Any], dotted: str, value: Any) -> None:
         if isinstance(node, list):
             node = _named(node, part, dotted)
         elif depth == 1 and parents[0] == "paths" and part not in node:
-            raise ConfigError(f"{dotted}: there is no path {part}; there are {', '.join(node)}")
+            raise ConfigError(f"{dotted}: there is no path {part}{suggest(part, list(node))}")
         else:
             node = node.setdefault(part, {})
         if not isinstance(node, dict | list):
@@ -171,9 +204,9 @@ def set_key(tree: dict[str, Any], dotted: str, value: Any) -> None:
 
 
 def _named(tables: list[Any], name: str, dotted: str) -> Any:
-    names = [table.get("name") for table in tables]
+    names = [str(table.get("name")) for table in tables]
     if name not in names:
-        raise ConfigError(f"{dotted}: nothing there is named {name}; there are {names}")
+        raise ConfigError(f"{dotted}: nothing there is named {name}{suggest(name, names)}")
     return tables[names.index(name)]
 
 

@@ -22,11 +22,11 @@ from streamd.media.factory import CLIPS, SYNTHETIC
 
 KEY_LENGTH = 20
 """Hex digits of a key: enough for any number of runs, short enough for a folder name."""
-_NOT_IN_RESULTS = ("bench", "cli", "daemon", "io", "lab", "observability", "stack", "testing")
-"""Sub-packages that no simulated figure depends on; live ones do on some of them."""
-_IN_RESULTS = ("lab/execute.py", "lab/probes.py")
+NOT_IN_RESULTS = ("bench", "cli", "daemon", "io", "lab", "observability", "stack", "testing")
+"""Sub-packages that no simulated figure depends on; docs/experiments.md has the list too."""
+_PARTS = ("lab/execute.py", "lab/probes.py")
 """Files of those that figures do depend on."""
-_LIVE = ("daemon", "io", "stack")
+LIVE = ("daemon", "io", "observability", "stack")
 """Of the sub-packages above: those that take part in a live run."""
 
 
@@ -38,11 +38,11 @@ def code_digest(*, live: bool = False, root: Path | None = None) -> str:
     make every run be done anew. `root`: the package's folder.
     """
     root = root or Path(streamd.__file__).parent
-    left_out = [name for name in _NOT_IN_RESULTS if not (live and name in _LIVE)]
+    left_out = [name for name in NOT_IN_RESULTS if not (live and name in LIVE)]
     digest = hashlib.sha256()
     for file in sorted(root.rglob("*.py")):
         name = file.relative_to(root).as_posix()
-        if name.partition("/")[0] in left_out and name not in _IN_RESULTS:
+        if name.partition("/")[0] in left_out and name not in _PARTS:
             continue
         digest.update(f"{name}\0".encode())
         digest.update(hashlib.sha256(file.read_bytes()).digest())
@@ -79,23 +79,32 @@ def digest_of(value: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def portable(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The configuration with every file replaced by its name and digest."""
+def portable(config: Mapping[str, Any], *, needed: bool = True) -> dict[str, Any]:
+    """The configuration with every file replaced by its name and digest.
+
+    ConfigError for a file that cannot be read; if the files are not `needed`, by its name alone.
+    """
     changed: dict[str, Any] = {}
     for key, value in config.items():
         # A level of an experiment sets keys such as flows.video.source.
         find = _FILES.get(key.rpartition(".")[2])
-        if find is not None and isinstance(value, str):
-            changed[key] = find(value)
-        elif find is not None and isinstance(value, list):
-            changed[key] = [find(item) if isinstance(item, str) else item for item in value]
-        elif isinstance(value, Mapping):
-            changed[key] = portable(value)
-        elif isinstance(value, list):
-            changed[key] = [portable(v) if isinstance(v, Mapping) else v for v in value]
-        else:
-            changed[key] = value
+        members = value if isinstance(value, list) else [value]
+        told = [_told(member, find, needed=needed) for member in members]
+        changed[key] = told if isinstance(value, list) else told[0]
     return changed
+
+
+def _told(value: Any, find: Callable[[str], str] | None, *, needed: bool) -> Any:
+    if isinstance(value, Mapping):
+        return portable(value, needed=needed)
+    if find is None or not isinstance(value, str):
+        return value
+    try:
+        return find(value)
+    except ConfigError:
+        if needed:
+            raise
+        return Path(value).name
 
 
 def _capacity(text: str) -> str:

@@ -209,8 +209,7 @@ def lines(analysis: Mapping[str, Any]) -> Iterator[str]:
         for level, metrics in cell["levels"].items():
             yield " ".join(filter(None, [where, level])) or "runs"
             for metric, values in metrics.items():
-                known = (
-                    number(metric, values["published"]) if values["published"] is not None else "-"
-                )
+                known = values["published"]
+                beside = "" if known is None else f"  (published {number(metric, known)})"
                 unit = f" {shown(metric).unit}".rstrip()
-                yield f"  {shown(metric).label:<48} {spread(metric, values):>26}{unit}  ({known})"
+                yield f"  {shown(metric).label:<48} {spread(metric, values):>26}{unit}{beside}"

@@ -31,6 +31,8 @@ class Tally:
     """Runs done now."""
     kept: int = 0
     """Runs that were there already."""
+    others: int = 0
+    """Runs in the folder that do not belong to this grid."""
     half: int = 0
     """Half-written runs that were thrown away."""
     failed: list[Outcome] = field(default_factory=list)
@@ -60,6 +62,7 @@ def run(grid: Grid, store: Store, backend: Backend, watcher: Watcher) -> Tally:
         store.write_manifest(manifest(grid))
         missing = [job for key, job in jobs.items() if not store.finished(key)]
         tally.kept = len(jobs) - len(missing)
+        tally.others = store.count() - tally.kept
         watcher.began(len(jobs), tally.kept)
         if missing:
             _run(missing, store, backend, watcher, tally)
@@ -88,14 +91,15 @@ def manifest(grid: Grid) -> dict[str, object]:
     dumped = experiment.model_dump(mode="json")
     chosen = {path: {"capacity": capacity} for path, capacity in grid.traces.items()}
     return {
-        "experiment": portable(dumped),
+        # Levels that were not chosen may name files that are not there.
+        "experiment": portable(dumped, needed=False),
         "levels": grid.levels,
         "seeds": grid.seeds,
         "traces": portable(chosen),
         "runs": [
             {"key": job.key, "at": job.at, "seed": job.seed, "live": job.live} for job in grid.jobs
         ],
-        "versions": versions(),
+        "versions": versions(live=any(job.live for job in grid.jobs)),
     }
 
 

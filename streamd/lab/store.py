@@ -92,7 +92,7 @@ class Store:
         file = self.folder / MANIFEST
         try:
             found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             raise ConfigError(f"{self.folder}: no results here ({MANIFEST} is missing)") from None
         except (OSError, ValueError) as error:
             raise ConfigError(f"{file}: cannot be read: {error}") from None
@@ -190,7 +190,7 @@ class Store:
 def _write_run(folder: Path, outcome: Outcome, tables: Tables) -> None:
     job = outcome.job
     _write(folder / "config.json", _config(job))
-    _write(folder / "versions.json", versions())
+    _write(folder / "versions.json", versions(live=job.live))
     wall = {"host": outcome.host, "seconds": outcome.seconds, "config": job.config}
     _write(folder / "wall.json", wall)
     if outcome.output is None:
@@ -216,11 +216,11 @@ def frame(columns: Mapping[str, Any]) -> Any:
     return polars.DataFrame(series)
 
 
-def versions() -> dict[str, Any]:
+def versions(*, live: bool) -> dict[str, Any]:
     """The code a run was made with."""
     return {
         "streamd": __version__,
-        "code": code_digest(),
+        "code": code_digest(live=live),
         "libraries": library_versions(),
         "python": platform.python_version(),
     }

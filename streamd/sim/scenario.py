@@ -84,7 +84,7 @@ def scenario_problems(
         if item["type"] == "too_short" and tree.get(str(item["loc"][0])):
             continue  # its members are no good, and each of them is told
         key = _key(item["loc"], tree)
-        shown = ".".join(_named(key, tree))
+        shown = ".".join(named_key(key, tree))
         if item["type"] == "extra_forbidden":
             yield key, f"unknown key {shown}{suggest(key[-1], list(_table(key).model_fields))}"
         elif item["type"] == "missing":
@@ -95,7 +95,7 @@ def scenario_problems(
             yield _sentence(key, message, tree, whole=isinstance(item["input"], dict))
 
 
-def _named(key: Parts, tree: Mapping[str, Any]) -> Parts:
+def named_key(key: Parts, tree: Mapping[str, Any]) -> Parts:
     """The key with the flow's name in place of its number, if it has a proper one."""
     if len(key) < 2 or key[0] != "flows" or not key[1].isdigit():
         return key
@@ -110,9 +110,9 @@ def _sentence(
     """A problem with its key; a message about a `whole` table begins with the key in it."""
     named = _NAMED_KEY.match(message) if whole else None
     if named is None:
-        return key, ": ".join(filter(None, (".".join(_named(key, tree)), message)))
+        return key, ": ".join(filter(None, (".".join(named_key(key, tree)), message)))
     inner = (*key, *named[2].split("."))
-    shown = ".".join(_named(inner, tree))
+    shown = ".".join(named_key(inner, tree))
     return inner, f"{named[1] or ''}{shown}{message[named.end() :]}"
 
 

@@ -8,8 +8,11 @@ from lab_fakes import EXPERIMENT, run_fake, run_or_raise
 
 from streamd.cli import main
 from streamd.errors import StartupError
-from streamd.lab import command, extra, identity
+from streamd.lab import command, extra, identity, runner
 from streamd.lab.execute import Execute
+from streamd.lab.grid import Grid
+from streamd.lab.pool import Backend
+from streamd.lab.store import Store
 
 
 @pytest.fixture
@@ -72,7 +75,7 @@ def test_arms_and_levels_are_chosen(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["nothing"], "no experiment 'nothing'"),
+        (["nothing"], "no experiment and no file is named 'nothing'"),
         (["FILE", "--arms", "left"], "arm has no level left"),
         (["FILE", "--select", "mode"], "--select mode: PARAMETER=LEVEL,... is needed"),
         (["FILE", "--trace", "gone.up"], "small has no link to put the trace gone.up on"),
@@ -86,6 +89,47 @@ def test_bad_choices_are_one_line(
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("streamd lab: ")
     assert message in line
+
+
+def test_a_folder_of_results_must_not_be_a_file(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for out in (file, file / "inside"):
+        assert main(["lab", "run", str(file), "--out", str(out)]) == 78
+        said = capsys.readouterr().err
+        assert said == f"streamd lab: --out {out}: {file} is a file, not a folder\n"
+    assert main(["lab", "report", str(file)]) == 78
+    assert "no results here" in capsys.readouterr().err
+
+
+def test_ctrl_c_says_what_is_kept(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run_two(grid: Grid, store: Store, backend: Backend, watcher: runner.Watcher) -> None:
+        finished = runner_run(grid, store, backend, watcher)
+        assert finished.done == 2
+        raise KeyboardInterrupt
+
+    runner_run = runner.run
+    monkeypatch.setattr(runner, "run", run_two)
+    words = ["lab", "run", str(file), "--out", str(tmp_path / "out"), "--jobs", "1", "--runs", "1"]
+    assert main(words) == 130
+    said = capsys.readouterr().err
+    assert said.endswith(
+        "interrupted; 2 finished runs are kept, the same command does the others\n"
+    )
+
+
+def test_runs_that_are_not_of_this_grid_are_told(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["lab", "run", str(file), "--out", str(tmp_path / "out"), "--jobs", "1", "--runs"]
+    assert main([*words, "2"]) == 0
+    assert "are left as they are" not in capsys.readouterr().out
+    assert main([*words, "1"]) == 0
+    said = capsys.readouterr().out
+    assert "small: 0 runs done, 2 there before\n" in said
+    assert "\n2 runs of other seeds, levels or code are left as they are\n" in said
 
 
 def test_a_report_of_no_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

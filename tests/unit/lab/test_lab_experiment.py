@@ -126,6 +126,14 @@ def test_a_figure_no_run_has_is_an_error(old: str, new: str, message: str) -> No
         experiment(EXPERIMENT.replace(old, new))
 
 
+def test_a_flow_the_scenario_does_not_have_is_an_error() -> None:
+    with pytest.raises(
+        ConfigError, match=r"^small\.toml:1: flow: the scenario has no flow vidoe; d"
+    ):
+        experiment('flow = "vidoe"\n' + EXPERIMENT)
+    assert experiment('flow = "video"\n' + EXPERIMENT).flow == "video"
+
+
 def test_a_series_no_run_has_is_an_error() -> None:
     text = (
         EXPERIMENT
@@ -155,7 +163,7 @@ def test_the_scenario_may_be_a_file_beside_the_experiment(tmp_path: Path) -> Non
 
 
 def test_an_unknown_name_lists_what_there_is() -> None:
-    with pytest.raises(ConfigError, match=r"no experiment 'fig2'.*fig2-medium-motion"):
+    with pytest.raises(ConfigError, match=r"no file is named 'fig2'.*fig2-medium-motion"):
         load("fig2")
     with pytest.raises(ConfigError, match=r"gone\.toml: cannot be read"):
         load("gone.toml")

@@ -1,5 +1,7 @@
 """Grids: which runs an experiment has, what each is known by, and grids that cannot be."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -7,9 +9,9 @@ import pytest
 from lab_fakes import EXPERIMENT, accept, experiment, grid
 
 from streamd.errors import ConfigError
-from streamd.lab import identity
+from streamd.lab import identity, runner
 from streamd.lab.execute import check
-from streamd.lab.experiment import Kind
+from streamd.lab.experiment import Kind, parse
 from streamd.lab.grid import Choices, build, set_key
 from streamd.lab.identity import portable, run_key
 
@@ -90,7 +92,7 @@ def test_a_configuration_that_cannot_be_run_is_named_by_its_levels() -> None:
 @pytest.mark.parametrize(
     ("key", "message"),
     [
-        ("paths.upp.delay", "there is no path upp; there are up"),
+        ("paths.upp.delay", "there is no path upp; did you mean up"),
         ("flows.audio.fps", "nothing there is named audio"),
         ("flows.video", "video is a table, not a value"),
         ("name.x", "name is a value, not a table"),
@@ -180,24 +182,74 @@ def test_traces_are_looked_for_in_the_folder_of_the_environment(
 def test_a_bad_trace_of_a_scenario_is_found_before_anything_runs(tmp_path: Path) -> None:
     (tmp_path / "bad.up").write_text("5\nx\n", encoding="ascii")
     text = SCENARIO.replace("12Mbps", str(tmp_path / "bad.up"))
-    with pytest.raises(ConfigError, match=r"^one, every run: .*bad\.up:2: 'x' is not a whole"):
+    with pytest.raises(
+        ConfigError, match=r"^small\.toml:10: paths\.up\.capacity: .*bad\.up:2: 'x' is not a whole"
+    ):
         build(experiment(text), Choices(), check)
     text = SCENARIO.replace("12Mbps", str(tmp_path / "gone.up"))
-    with pytest.raises(ConfigError, match=r"cannot read trace .*gone\.up"):
+    with pytest.raises(
+        ConfigError, match=r"^small\.toml:10: paths\.up\.capacity: cannot read trace .*gone\.up"
+    ):
         build(experiment(text), Choices(), check)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('delay = "5ms"', 'dealy = "5ms"', r"unknown key paths\.up\.dealy"),
-        ('duration = "2s"', 'duration = "fast"', r"duration: 'fast' is not a duration"),
-        ('down = "up"', 'down = "back"', r"no path 'back'"),
+        ('delay = "5ms"', 'dealy = "5ms"', r"11: unknown key paths\.up\.dealy"),
+        ('duration = "2s"', 'duration = "fast"', r"7: duration: 'fast' is not a duration"),
+        ('down = "up"', 'down = "back"', r"16: flows\.video\.down: no path 'back'"),
+        ('down = "up"', 'down = "up"\nfps = nan', r"17: flows\.video\.fps: .*finite.*, got nan"),
+        ('down = "up"', 'down = "up"\nfps = inf', r"17: flows\.video\.fps: .*finite.*, got inf"),
+        ('down = "up"', 'down = "up"\nsource = "a.mp4"', r"17: flows\.video\.source: a\.mp4 is no"),
     ],
 )
 def test_a_scenario_that_is_none_is_one_line(old: str, new: str, message: str) -> None:
-    with pytest.raises(ConfigError, match=rf"^one, every run: .*{message}[^\n]*$"):
+    with pytest.raises(ConfigError, match=rf"^small\.toml:{message}[^\n]*$"):
         build(experiment(SCENARIO.replace(old, new)), Choices(), check)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (
+            '[parameters.a.x]\n"flows.video.fpss" = 3\n"flows.video.rate" = "1m"',
+            r"19: a x: flows\.video\.rate: [^\n]*\n"
+            r"small\.toml:18: a x: unknown key flows\.video\.fpss; did you mean fps\?",
+        ),
+        ('[vary]\n"flows.video.fps" = [30, -3]', r"18: flows\.video\.fps: [^\n]*greater than 0.*"),
+        ('[draw]\n"flows.video.fps" = ["-1s", "1s"]', r"18: flows\.video\.fps: from -1s to 1s .*"),
+        (
+            '[vary]\n"flows.vidoe.fps" = [30]',
+            r"18: .*nothing there is named vidoe; did you mean .*",
+        ),
+        (
+            '[traces]\nup = { file = "a.up", otherwise = "lto" }',
+            r"18: paths\.up\.capacity: .*lto.*",
+        ),
+    ],
+)
+def test_what_a_level_sets_is_told_by_its_own_line(more: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=rf"\Asmall\.toml:{message}\Z"):
+        build(experiment(f"{SCENARIO}{more}\n"), Choices(), check)
+
+
+def test_a_scenario_in_a_file_of_its_own_is_told_by_that_file(tmp_path: Path) -> None:
+    head, _, scenario = SCENARIO.partition("[scenario]\n")
+    scenario = scenario.replace("scenario.", "").replace('down = "up"', 'down = "up"\nfsp = 3')
+    (tmp_path / "base.toml").write_text(scenario, encoding="utf-8")
+    found = parse(f'{head}scenario = "base.toml"\n', "mine.toml", tmp_path)
+    with pytest.raises(ConfigError, match=r"base\.toml:12: unknown key flows\.video\.fsp"):
+        build(found, Choices(), check)
+
+
+def test_files_of_levels_that_are_not_run_need_not_be_there() -> None:
+    levels = '[parameters.link.a]\n"paths.up.capacity" = "6Mbps"\n'
+    levels += '[parameters.link.b]\n"paths.up.capacity" = "elsewhere/gone.up"\n'
+    found = build(experiment(SCENARIO + levels), Choices(select={"link": ["a"]}), check)
+    told = runner.manifest(found)["experiment"]
+    assert isinstance(told, dict)
+    assert told["parameters"]["link"]["b"] == {"paths.up.capacity": "gone.up"}
 
 
 DRAWN = EXPERIMENT + '\n[draw]\n"flows.video.start" = ["1s", "2s"]\n'
@@ -249,3 +301,22 @@ def test_the_digest_of_the_code_is_of_what_figures_depend_on(
     path.write_text("two\n")
     identity.code_digest.cache_clear()
     assert (identity.code_digest(live=live, root=tmp_path) != before) is changes
+
+
+@pytest.mark.parametrize(
+    ("module", "left_out"),
+    [
+        ("streamd.sim.world", set(identity.NOT_IN_RESULTS)),
+        ("streamd.daemon.sender", set(identity.NOT_IN_RESULTS) - set(identity.LIVE)),
+        ("streamd.daemon.receiver", set(identity.NOT_IN_RESULTS) - set(identity.LIVE)),
+        ("streamd.daemon.bottleneck", set(identity.NOT_IN_RESULTS) - set(identity.LIVE)),
+    ],
+)
+def test_no_run_is_made_by_code_that_is_left_out(module: str, left_out: set[str]) -> None:
+    program = f"import sys, {module}; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    rooms = {name.split(".")[1] for name in done.stdout.split() if name.startswith("streamd.")}
+    assert "session" in rooms
+    assert rooms & left_out == set()
