@@ -9,7 +9,7 @@ the bottleneck's figures know.
 import asyncio
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from streamd.ecn import NOT_ECT
 from streamd.errors import ConfigError, StreamdError
 from streamd.results.joined import LINK_KEYS
 from streamd.results.streams import Summary
+from streamd.sim.live_packets import read_packets
 from streamd.sim.live_series import LiveSeries
 from streamd.sim.model import FlowSpec, PathSpec, Scenario
 from streamd.sim.tables import BIN
@@ -40,27 +41,33 @@ class LiveResult:
     lead: float
     """How long the link had been running when the first packet came (s)."""
     series: LiveSeries = field(repr=False)
+    packets: dict[str, Any] | None = field(default=None, repr=False)
 
     def tables(self) -> dict[str, dict[str, Any]]:
-        """`series` alone, from the daemons' periodic lines: they keep no log of events."""
-        return {"series": self.series.columns()}
+        """`series` from the daemons' periodic lines, and `packets` where they were recorded."""
+        recorded = {} if self.packets is None else {"packets": self.packets}
+        return {"series": self.series.columns(), **recorded}
 
 
 def run(scenario: Scenario | Mapping[str, Any], *, seed: int) -> LiveResult:
-    """Run a scenario with real processes; takes as long as it says.
+    """Run a scenario with real processes and record its packets; takes as long as it says.
 
     ConfigError for one that no chain can run; whatever a daemon fails with.
     """
     if not isinstance(scenario, Scenario):
         scenario = Scenario.model_validate(scenario)
-    return asyncio.run(run_async(scenario, seed=seed))
+    return asyncio.run(run_async(scenario, seed=seed, record=True))
 
 
-async def run_async(scenario: Scenario, *, seed: int) -> LiveResult:
-    """As `run`, in the caller's event loop."""
+async def run_async(scenario: Scenario, *, seed: int, record: bool = False) -> LiveResult:
+    """As `run`, in the caller's event loop; packets only where `record` asks for them."""
     plan = chain_plan(scenario, seed=seed)
     series = LiveSeries()
+    packets = None
     with tempfile.TemporaryDirectory(prefix="streamd-live-") as folder:
+        recorded = Path(folder) / "packets.csv"
+        if record:
+            plan = replace(plan, bottleneck=(*plan.bottleneck, "--record", str(recorded)))
         chain = Chain(plan, Path(folder))
         try:
             await chain.start(series.watch)
@@ -68,6 +75,9 @@ async def run_async(scenario: Scenario, *, seed: int) -> LiveResult:
             result = await chain.finish()
         finally:
             await chain.kill()
+        if record:
+            uplink = list(scenario.paths).index(scenario.flows[0].up)
+            packets = read_packets(recorded, path=uplink)
     flow = scenario.flows[0]
     row = result.joined(ecn_capable=flow.ecn_codepoint() != NOT_ECT)
     row["delivered_bps"] = result.bottleneck["delivered_bps"]
@@ -78,7 +88,7 @@ async def run_async(scenario: Scenario, *, seed: int) -> LiveResult:
         "flows": {flow.name: row},
         "paths": {flow.up: {"capacity": str(scenario.paths[flow.up].capacity), **link}},
     }
-    return LiveResult(summary, result, result.bottleneck["first_arrival_s"] or 0.0, series)
+    return LiveResult(summary, result, result.bottleneck["first_arrival_s"] or 0.0, series, packets)
 
 
 async def _ended(chain: Chain, within: float) -> None:

@@ -61,8 +61,9 @@ In Python: `load_scenario(path)` or `Scenario.model_validate(dict)` from `stream
 then `simulate(scenario, seed=1)` from `streamd.sim.world`. The result has `summary` (as the JSON
 file) and `tables()`, columns of `frames`, `packets`, `marks`, `drops`, `decisions`, `feedback`
 and a `series` of 100 ms bins. `streamd.sim.live.run` runs a scenario of one flow as real
-processes and gives the same keys; of the tables it has `series` alone, made of the daemons'
-periodic lines (`queue_delay_s` is then the median of a bin, in the simulator its mean).
+processes and gives the same keys. Of the tables it has `series`, made of the daemons' periodic
+lines (`queue_delay_s` is then the median of a bin, in the simulator its mean), and `packets` of the
+uplink as the bottleneck records them, without `seq`, `ended_at` and `mark`, which it does not know.
 
 ## Results
 

@@ -64,6 +64,14 @@ def test_the_same_experiment_live_and_simulated(tmp_path: Path) -> None:
     rates = polars.read_parquet(series).drop_nans()["rx_bps"].to_list()
     assert 10 <= len(rates) <= 25
     assert 900_000 < median(rates) < 1_300_000
+    (packets,) = tmp_path.glob("live/runs/*/packets.parquet")
+    rows = polars.read_parquet(packets)
+    (summary,) = (found for found in summaries if "events_sha256" not in found)
+    sent = summary["flows"]["video"]["packets_count"]
+    assert rows["media"].sum() == sent
+    assert rows["path"].unique().to_list() == [0]
+    simulated_packets = next(tmp_path.glob("simulated/runs/*/packets.parquet"))
+    assert set(rows.columns) < set(polars.read_parquet(simulated_packets).columns)
     runs = [json.loads(path.read_text(encoding="utf-8")) for path in tmp_path.glob("*.json")]
     assert sorted(run["live"] for found in runs for run in found["runs"]) == [False, True]
 

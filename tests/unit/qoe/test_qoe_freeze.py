@@ -34,6 +34,18 @@ def test_rounding_makes_the_webrtc_rule_non_monotonic(gap: int, frozen: bool) ->
     assert _detector("webrtc", [50] * 5 + [gap]).freeze_count == frozen
 
 
+@pytest.mark.parametrize(("gap", "frozen"), [(183, False), (184, True)])
+def test_the_formula_s_threshold_is_183_3_among_thirty_fps(gap: int, frozen: bool) -> None:
+    # avg 33.33, threshold 183.3
+    assert _detector("formula", [33, 33, 34, 33, 33, 34, gap]).freeze_count == frozen
+
+
+@pytest.mark.parametrize(("gap", "frozen"), [(207, False), (208, True)])
+def test_the_webrtc_threshold_among_thirty_fps(gap: int, frozen: bool) -> None:
+    # both have avg floor(407 / 7) = floor(408 / 7) = 58, threshold 208
+    assert _detector("webrtc", [33, 33, 34, 33, 33, 34, gap]).freeze_count == frozen
+
+
 @pytest.mark.parametrize(("gap", "frozen"), [(200, False), (201, True)])
 def test_the_formula_is_strict(gap: int, frozen: bool) -> None:
     assert _detector("formula", [50] * 5 + [gap]).freeze_count == frozen
