@@ -187,7 +187,7 @@ class BottleneckDaemon:
         return total
 
     def summary(self) -> Summary:
-        """The uplink over the whole run; percentiles from the per-packet record."""
+        """The uplink over the whole run, percentiles from its per-packet record; the way back."""
         now = self._clock.now()
         record, link = self.record, self.relay.uplink.bottleneck
         up, down = self.relay.uplink_counters, self.relay.downlink_counters
@@ -205,6 +205,9 @@ class BottleneckDaemon:
             "ecn_unknown_packets_count": up.ecn_unknown_packets + down.ecn_unknown_packets,
             "kernel_drops_count": self.near.stats.kernel_drops + self.far.stats.kernel_drops,
             "uplink": link.describe() if link is not None else None,
+            "return_path": link_summary(
+                self.relay.downlink, offered=down.received_packets, now=now
+            ),
         }
 
     def paths(self) -> list[PathView]:

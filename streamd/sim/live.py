@@ -81,14 +81,27 @@ async def run_async(scenario: Scenario, *, seed: int, record: bool = False) -> L
     flow = scenario.flows[0]
     row = result.joined(ecn_capable=flow.ecn_codepoint() != NOT_ECT)
     row["delivered_bps"] = result.bottleneck["delivered_bps"]
-    link = {key: result.bottleneck[key] for key in LINK_KEYS}
     summary: Summary = {
         "scenario": scenario.name,
         "seed": seed,
         "flows": {flow.name: row},
-        "paths": {flow.up: {"capacity": str(scenario.paths[flow.up].capacity), **link}},
+        "paths": _paths(scenario, flow, result.bottleneck),
     }
     return LiveResult(summary, result, result.bottleneck["first_arrival_s"] or 0.0, series, packets)
+
+
+def _paths(scenario: Scenario, flow: FlowSpec, link: Mapping[str, Any]) -> Summary:
+    """Both directions in the scenario's order; media, whose delay is recorded, go up."""
+    keys = dict.fromkeys((*LINK_KEYS, *link["return_path"]))
+    rows = {
+        flow.down: {**keys, **link["return_path"]},
+        flow.up: {key: link[key] for key in keys},
+    }
+    return {
+        name: {"capacity": str(spec.capacity), **rows[name]}
+        for name, spec in scenario.paths.items()
+        if name in rows
+    }
 
 
 async def _ended(chain: Chain, within: float) -> None:

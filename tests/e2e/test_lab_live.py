@@ -60,6 +60,8 @@ def test_the_same_experiment_live_and_simulated(tmp_path: Path) -> None:
     keys = [summary["flows"]["video"].keys() for summary in summaries]
     assert len(keys) == 2
     assert keys[0] == keys[1]
+    for path in ("up", "down"):
+        assert summaries[0]["paths"][path].keys() == summaries[1]["paths"][path].keys()
     (series,) = tmp_path.glob("live/runs/*/series.parquet")
     rates = polars.read_parquet(series).drop_nans()["rx_bps"].to_list()
     assert 10 <= len(rates) <= 25
