@@ -17,10 +17,18 @@ def lab_app() -> typer.Typer:
     return app
 
 
-def list_experiments() -> None:
-    """List the experiments that come with streamd."""
+def list_experiments(
+    experiment: Annotated[
+        str | None, typer.Argument(metavar="NAME|FILE.toml", help="Show what it varies.")
+    ] = None,
+) -> None:
+    """List the experiments that come with streamd, or the parameters and levels of one."""
     from streamd.lab.experiment import load, shipped
 
+    if experiment is not None:
+        for line in load(experiment).outline():
+            typer.echo(line)
+        return
     names = shipped()
     width = max(map(len, names))
     for name in names:

@@ -114,6 +114,15 @@ class Experiment(_Strict):
         varied = {key: {str(v): {key: v} for v in values} for key, values in self.vary.items()}
         return {**self.parameters, **varied}
 
+    def outline(self) -> Iterator[str]:
+        """Title, number of runs, and the levels that `--select` can choose, as text."""
+        yield self.title
+        yield f"runs of each cell: {self.runs}"
+        for parameter, levels in self.levels().items():
+            chosen = self.default.get(parameter)
+            usual = "" if chosen is None else f" (default {', '.join(chosen)})"
+            yield f"{parameter}: {', '.join(levels)}{usual}"
+
     def base(self) -> dict[str, Any]:
         """What the parameters are applied to."""
         if self.kind != "scenario":

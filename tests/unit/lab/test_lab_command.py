@@ -36,6 +36,20 @@ def test_list(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[1] == ("fig2-medium-motion     Figure 2: Classic against L4S, medium-motion video")
 
 
+def test_list_shows_what_an_experiment_varies(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["lab", "list", str(file)]) == 0
+    assert capsys.readouterr().out == (
+        "Classic <against> L4S\n"
+        "runs of each cell: 3\n"
+        "arm: right, weak (default weak)\n"
+        "mode: classic, l4s\n"
+    )
+    assert main(["lab", "list", "fig9"]) == 78
+    assert "no file is named 'fig9'" in capsys.readouterr().err
+
+
 def test_run_and_report(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, first, second = tmp_path / "out", tmp_path / "1.json", tmp_path / "2.json"
     words = ["lab", "run", str(file), "--out", str(out), "--jobs", "1"]
