@@ -52,6 +52,11 @@ class StreamSettings(BaseModel):
     pacing_quantum: Seconds = Field(
         0.0005, ge=0.0001, le=0.02, description="Packets due within this time leave together."
     )
+    adapt: bool = Field(
+        True,
+        description="Where even the coarsest pictures do not fit the rate, encode half of them,"
+        " then smaller ones (VP9); VP8 only the first, H.264 neither.",
+    )
     max_queue_age: Seconds | Literal["off"] = Field(
         0.1,
         description="While the oldest packet to send has waited longer, pictures are skipped before"

@@ -73,6 +73,7 @@ class SenderDaemon:
             keyframe_factor=config.keyframe_factor,
             size_deviation=config.size_variation,
             long_term=config.repair_frames,
+            adapt=config.adapt,
             rng=random.Random(rng.random()),
         )
         self._interval = Interval()
@@ -221,7 +222,11 @@ class SenderDaemon:
                 overhead=ip_overhead(self.session.peer),
                 now=self._clock.now(),
             ),
-            "frames_skipped_count": {"encoder": frames.skipped, "queue": frames.skipped_behind},
+            "frames_skipped_count": {
+                "encoder": frames.skipped,
+                "queue": frames.skipped_behind,
+                "ladder": frames.skipped_ladder,
+            },
             "encode_mean_s": ratio(frames.encode_seconds, frames.encoded),
         }
 

@@ -18,6 +18,7 @@ from streamd.clock import Clock
 from streamd.errors import MediaError
 from streamd.io.pump import Pump
 from streamd.io.timer import DeadlineTimer
+from streamd.media.adaptive import AdaptiveEncoder
 from streamd.media.model import EncodedFrame, FrameSource, Picture, VideoEncoder
 from streamd.observability import logs
 from streamd.session.events import Event
@@ -57,6 +58,9 @@ class FrameClock:
         self._stopping = False
         self.skipped = 0
         """Ticks without a picture because the encoder was still busy."""
+        self._adaptive = encoder if isinstance(encoder, AdaptiveEncoder) else None
+        self.skipped_ladder = 0
+        """Ticks without a picture because the rate allows only part of them."""
         self.skipped_behind = 0
         """Ticks without a picture because the sender's queue was too old."""
         self.encode_seconds = 0.0
@@ -80,7 +84,9 @@ class FrameClock:
                 await self._wait_until(start + tick * period)
                 if self._stopping:
                     return
-                if self._session.behind(self._clock.now()):
+                if self._adaptive is not None and not self._adaptive.wants(tick):
+                    self.skipped_ladder += 1
+                elif self._session.behind(self._clock.now()):
                     self.skipped_behind += 1
                 else:
                     await self._one_frame(picture, max(start + tick * period, start))

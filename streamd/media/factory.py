@@ -60,12 +60,14 @@ def open_encoder(
     size_deviation: float = 0.0,
     rng: random.Random | None = None,
     long_term: bool = False,
+    adapt: bool = False,
 ) -> VideoEncoder:
     """An encoder for the pictures of `source`: vp9, vp8, h264 or synthetic.
 
     Rates in bit/s; only H.264 cannot go above `max_bps` later.  `threads` None
-    chooses by picture size.  `long_term`: VP8 and VP9 shall keep long-term references.  The
-    factors and `rng` are for the synthetic codec.
+    chooses by picture size.  `long_term`: VP8 and VP9 shall keep long-term references;
+    `adapt`: and take fewer or smaller pictures where the rate is too low.  The factors and
+    `rng` are for the synthetic codec.
     Raises StartupError with one line that says what is missing.
     """
     _check_codec(codec)
@@ -80,9 +82,10 @@ def open_encoder(
         from streamd.media.pyav_codec import X264Encoder
 
         return X264Encoder(source.width, source.height, source.fps, max_bps=max_bps, threads=count)
+    from streamd.media.adaptive import AdaptiveEncoder
     from streamd.media.libvpx import VpxEncoder
 
-    return VpxEncoder(
+    encoder = VpxEncoder(
         codec,
         source.width,
         source.height,
@@ -91,6 +94,9 @@ def open_encoder(
         threads=count,
         long_term=long_term,
     )
+    if not adapt:
+        return encoder
+    return AdaptiveEncoder(encoder, source.fps, resizes=codec == "vp9")
 
 
 def open_decoder(codec: str, *, max_size: tuple[int, int] | None = None) -> VideoDecoder:

@@ -58,12 +58,18 @@ class VideoEncoder(Protocol):
 
     inline: bool
     """True: encoding costs nothing worth a thread (the synthetic codec)."""
-    long_term: bool
-    """It keeps two pictures beside the last one, in slots 0 and 1."""
-    stored: int | None
-    """The slot the last frame that came out replaced; a key frame replaces both."""
-    referred: int | None
-    """The slot that frame was predicted from alone."""
+
+    @property
+    def long_term(self) -> bool:
+        """It keeps two pictures beside the last one, in slots 0 and 1."""
+
+    @property
+    def stored(self) -> int | None:
+        """The slot the last frame that came out replaced; a key frame replaces both."""
+
+    @property
+    def referred(self) -> int | None:
+        """The slot that frame was predicted from alone."""
 
     def encode(
         self,

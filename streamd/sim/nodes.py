@@ -17,6 +17,7 @@ from streamd.errors import MediaError
 from streamd.link.path import Path
 from streamd.link.queue import Packet
 from streamd.link.record import PacketRecord
+from streamd.media.adaptive import AdaptiveEncoder
 from streamd.media.model import EncodedFrame, FrameSource, Picture, VideoDecoder, VideoEncoder
 from streamd.peer import ip_udp_bytes
 from streamd.session.events import FrameReady, SessionClosed
@@ -177,6 +178,9 @@ class SenderNode:
         self._frame = 0
         self.skipped = 0
         """Ticks without a picture because the encoder was still busy."""
+        self._adaptive = encoder if isinstance(encoder, AdaptiveEncoder) else None
+        self.skipped_ladder = 0
+        """Ticks without a picture because the rate allows only part of them."""
         self.skipped_behind = 0
         """Ticks without a picture because the sender's queue was too old."""
         self.encoded = 0
@@ -248,6 +252,10 @@ class SenderNode:
         if self._ended:
             return
         self._log.settle()
+        if self._adaptive is not None and not self._adaptive.wants(self._tick):
+            self.skipped_ladder += 1
+            self._next_picture(now)
+            return
         if self.session.behind(now):
             self.skipped_behind += 1
             self._next_picture(now)

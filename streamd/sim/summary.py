@@ -70,7 +70,11 @@ def flow_summary(flow: Flow, *, now: float) -> Summary:
         now=now,
     )
     sent["tx_bps"] = _tx_bps(flow)
-    sent["frames_skipped_count"] = {"encoder": sender.skipped, "queue": sender.skipped_behind}
+    sent["frames_skipped_count"] = {
+        "encoder": sender.skipped,
+        "queue": sender.skipped_behind,
+        "ladder": sender.skipped_ladder,
+    }
     sent["encode_mean_s"] = ratio(sender.encode_seconds, sender.encoded)
     got["rx_bps"] = _rx_bps(flow)
     got.update(receiver.pictures.sum.figures() if receiver.pictures else NOT_COMPARED)

@@ -217,6 +217,7 @@ class World:
             size_deviation=config.size_variation,
             rng=self._rng(spec, "encoder"),
             long_term=config.repair_frames,
+            adapt=config.adapt,
         )
         options = config.sender_options(
             self._identity(spec),
