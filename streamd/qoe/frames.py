@@ -46,6 +46,7 @@ class FrameRecord:
     first_arrived: float | None = None
     completed_at: float | None = None
     """Arrival of the packet that completed it."""
+    decode_start: float | None = None
     decoded_at: float | None = None
     displayed_at: float | None = None
 

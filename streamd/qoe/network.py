@@ -173,6 +173,16 @@ def jain_fairness(
     return ratio(total * total, len(rates) * sum(rate * rate for rate in rates))
 
 
+def fairness_over_windows(
+    windows: Sequence[Collection[float | None]],
+) -> list[float | None]:
+    """Jain's index window by window (500 ms for dynamics), for percentiles over windows.
+
+    A flow's rate is None where it was not active for the whole window; it is left out there.
+    """
+    return [jain_fairness([rate for rate in rates if rate is not None]) for rates in windows]
+
+
 def normalised_throughput(rate_bps: float, capacity_bps: float, flows: int) -> float | None:
     """A flow's rate over its equal share of the bottleneck; None without capacity."""
     return ratio(rate_bps * flows, capacity_bps)

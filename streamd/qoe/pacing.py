@@ -7,9 +7,11 @@ SQP paper, figure 15b.
 """
 
 from collections.abc import Sequence
+from statistics import fmean
 from typing import NamedTuple
 
 from streamd.errors import LocalMisuse
+from streamd.qoe.percentile import percentile
 
 _LITTLE = 1e-9
 
@@ -42,6 +44,28 @@ def windowed_bitrate(slots: Sequence[int], n: int, interval: float) -> list[floa
     if n < 1:
         raise LocalMisuse(f"a window of {n} slots")
     return [8 * sum(slots[k : k + n]) / (n * interval) for k in range(len(slots) - n + 1)]
+
+
+class BitrateSpread(NamedTuple):
+    """Of the rates of one window length (bit/s)."""
+
+    mean: float
+    p10: float
+    p50: float
+    p90: float
+
+    @property
+    def spread(self) -> float:
+        """P90 less P10."""
+        return self.p90 - self.p10
+
+
+def bitrate_spread(rates: Sequence[float]) -> BitrateSpread | None:
+    """What is reported of `windowed_bitrate` (section 4.1); None without a full window."""
+    p10, p50, p90 = (percentile(rates, percent) for percent in (10, 50, 90))
+    if p10 is None or p50 is None or p90 is None:
+        return None
+    return BitrateSpread(fmean(rates), p10, p50, p90)
 
 
 def simulated_frame_delay(

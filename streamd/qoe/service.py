@@ -88,8 +88,9 @@ class Playback(NamedTuple):
 
     start: float | None
     """When playing began (s from the request); None: never."""
-    rebuffer_seconds: float
-    events: int
+    rebuffer_seconds: float | None
+    """None if it never started: that is a failure to start, not a stream without a stall."""
+    events: int | None
     end: float | None
     """When the last chunk there was played to its end."""
     unfinished: bool = False
@@ -97,7 +98,7 @@ class Playback(NamedTuple):
 
     def event_ratio(self, chunks: int) -> float | None:
         """Share of `chunks` played that had to be waited for."""
-        return ratio(self.events, chunks)
+        return None if self.events is None else ratio(self.events, chunks)
 
 
 def playback(
@@ -116,7 +117,7 @@ def playback(
     """
     missing = chunks is not None and len(completions) < chunks
     if len(completions) < initial:
-        return Playback(None, 0.0, 0, None, missing)
+        return Playback(None, None, None, None, missing)
     start = played = max(completions[initial - 1], start_delay)
     total, events = 0.0, 0
     for completed in completions[1:]:

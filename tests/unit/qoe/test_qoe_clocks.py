@@ -33,6 +33,12 @@ def test_the_worked_hull_slope_and_residues() -> None:
     assert without_skew(longer) == pytest.approx([0, 2 * 1.9 * MS, 0, 2 * 0.7 * MS, 0], abs=1e-12)
 
 
+def test_the_worked_residues() -> None:
+    slope = skew(DRIFTING)
+    left = [delay - 10 * MS - slope * time for time, delay in DRIFTING]
+    assert left == pytest.approx([0, 1.9 * MS, 0, 0.7 * MS, 0], abs=1e-12)
+
+
 def test_little_drift_stays() -> None:
     assert without_skew(DRIFTING) == pytest.approx([0, 2 * MS, 0.2 * MS, 1 * MS, 0.4 * MS])
 

@@ -8,6 +8,7 @@ from streamd.qoe.network import (
     InterarrivalJitter,
     LossCount,
     RelativeDelay,
+    fairness_over_windows,
     fate_known_until,
     jain_fairness,
     network_loss,
@@ -16,6 +17,7 @@ from streamd.qoe.network import (
     residual_loss,
     rtt_sample,
 )
+from streamd.qoe.percentile import percentile
 
 
 def test_queue_delay_is_relative_to_the_smallest() -> None:
@@ -126,6 +128,14 @@ def test_weighted_jain_fairness() -> None:
         jain_fairness([8, 2], [4])
     with pytest.raises(LocalMisuse):
         jain_fairness([8, 2], [4, 0])
+
+
+def test_fairness_of_windows_takes_flows_active_all_through() -> None:
+    found = fairness_over_windows([[8, 2], [10, 10, None], [None, 7], [0, 0], []])
+    assert found == [pytest.approx(0.7353, abs=5e-5), 1.0, 1.0, None, None]
+    known = [value for value in found if value is not None]
+    # 0.7353, 1, 1: a fifth of the way from the first to the second
+    assert percentile(known, 10) == pytest.approx(0.7353 + 0.2 * 0.2647, abs=5e-5)
 
 
 def test_normalised_throughput() -> None:

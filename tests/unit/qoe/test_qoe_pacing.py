@@ -3,7 +3,13 @@
 import pytest
 
 from streamd.errors import LocalMisuse
-from streamd.qoe.pacing import Sent, real_frame_delay, simulated_frame_delay, windowed_bitrate
+from streamd.qoe.pacing import (
+    Sent,
+    bitrate_spread,
+    real_frame_delay,
+    simulated_frame_delay,
+    windowed_bitrate,
+)
 
 SLOTS = [0, 0, 3000, 0, 0, 3000]
 FPS = 1 / 60
@@ -24,6 +30,18 @@ def test_windowed_bitrate_of_one_two_and_three_slots() -> None:
     assert kbps(2) == [0, 720, 720, 0, 720]
     assert kbps(3) == [480, 480, 480, 480]
     assert kbps(7) == []
+
+
+def test_what_is_reported_of_windows() -> None:
+    found = bitrate_spread(windowed_bitrate(SLOTS, 1, FPS))
+    assert found is not None
+    assert found == pytest.approx((480_000, 0, 0, 1_440_000))
+    assert found.spread == pytest.approx(1_440_000)
+    even = bitrate_spread(windowed_bitrate(SLOTS, 3, FPS))
+    assert even is not None
+    assert even == pytest.approx((480_000,) * 4)
+    assert even.spread == pytest.approx(0, abs=1e-6)
+    assert bitrate_spread([]) is None
 
 
 def test_a_window_needs_a_slot() -> None:

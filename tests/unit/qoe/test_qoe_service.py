@@ -57,7 +57,8 @@ def test_the_worked_playback() -> None:
 
 
 def test_a_stream_that_never_started_and_one_that_broke_off() -> None:
-    assert playback([1.0], 2.0, chunks=5, end=60.0) == (None, 0.0, 0, None, True)
+    assert playback([1.0], 2.0, chunks=5, end=60.0) == (None, None, None, None, True)
+    assert playback([1.0], 2.0, chunks=5, end=60.0).event_ratio(5) is None
     broken = playback([1.0, 2.0], 2.0, chunks=5, start_delay=0.0, end=10.0)
     assert broken.unfinished
     assert broken.rebuffer_seconds == 4.0
