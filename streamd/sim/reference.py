@@ -64,8 +64,9 @@ and a `series` of 100 ms bins. `streamd.sim.live.run` runs a scenario of one flo
 processes and gives the same keys. Of the tables it has `series`, made of the daemons' periodic
 lines (`queue_delay_s` is then the median of a bin, in the simulator its mean), and `packets` of the
 uplink as the bottleneck records them, without `seq`, `ended_at` and `mark`, which it does not know.
-A live run has no `frames`, `marks`, `drops`, `decisions` and `feedback`, and no `events_sha256`; the
-warm-up is left out of the bottleneck's figures alone, sender and receiver tell of the whole run.
+A live run has no `frames`, `marks`, `drops`, `decisions` and `feedback`, and no `events_sha256`;
+the warm-up is left out of the bottleneck's figures alone, sender and receiver tell of the whole
+run.
 
 ## Results
 
