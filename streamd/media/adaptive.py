@@ -44,6 +44,11 @@ class AdaptiveEncoder:
     def referred(self) -> int | None:
         return self._encoder.referred
 
+    @property
+    def last_quantizer(self) -> int:
+        """Of the last frame, 0 to 63."""
+        return self._encoder.last_quantizer
+
     def wants(self, tick: int) -> bool:
         """Whether the picture of this tick is to be encoded; ticks count from the start."""
         self._tick = tick

@@ -125,6 +125,8 @@ class KeptPictures:
         self._meter = QualityMeter(width, height)
         self._waiting: dict[int, Picture] = {}
         self.sum = QualitySum()
+        self.by_frame: dict[int, Quality] = {}
+        """Of every frame compared."""
 
     def sent(self, frame_no: int, picture: Picture) -> None:
         """This picture became that frame."""
@@ -139,6 +141,7 @@ class KeptPictures:
             return None
         quality = self._meter.compare(reference, picture)
         self.sum.add(quality)
+        self.by_frame[frame_no] = quality
         return quality
 
 

@@ -207,6 +207,11 @@ class SenderSession:
             self.stats.ended_at = now
 
     @property
+    def next_seq(self) -> int:
+        """Unwrapped sequence number of the next packet."""
+        return self._packetizer.next_seq
+
+    @property
     def next_frame_no(self) -> int:
         """Unwrapped id of the next frame."""
         return self._packetizer.next_frame

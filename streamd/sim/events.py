@@ -104,9 +104,11 @@ class EventLog:
             {
                 **{"flow": "H", "frame": "q", "captured_at": "d", "queued_at": "d"},
                 **{"size": "I", "keyframe": "B", "target_bps": "d"},
+                **{"repair": "B", "quantizer": "b", "first_seq": "q", "packets": "I"},
             },
         )
-        """Handed to the session; `frame` counts from 0, `size` is that of the bitstream."""
+        """Handed to the session; `frame` counts from 0, `size` is that of the bitstream. `repair`:
+        predicted from a long-term reference alone. `quantizer` 0 to 63, -1 where unknown."""
         self.shown = self._table(
             "shown",
             limit,

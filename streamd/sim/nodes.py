@@ -293,12 +293,12 @@ class SenderNode:
             frame = EncodedFrame(
                 *encoded, captured_at, took, store=encoder.stored, refer=encoder.referred
             )
-        number = self.session.next_frame_no
+        number, first = self.session.next_frame_no, self.session.next_seq
         self.session.handle_frame(frame, now=now)
         if self.pictures is not None and self.session.next_frame_no > number:
             self.pictures.sent(number, self._picture)
         if frame is not None:
-            self._note_frame(frame, plan, now)
+            self._note_frame(frame, plan, first, now)
         self.turn(now)
         self._next_picture(now)
 
@@ -335,10 +335,21 @@ class SenderNode:
 
     # --- the log ------------------------------------------------------------------------------
 
-    def _note_frame(self, frame: EncodedFrame, plan: FramePlan, now: float) -> None:
-        size = len(frame.data)
+    def _note_frame(self, frame: EncodedFrame, plan: FramePlan, first: int, now: float) -> None:
         self._log.frames.add(
-            (self._flow, self._frame, frame.captured_at, now, size, frame.keyframe, plan.target_bps)
+            (
+                self._flow,
+                self._frame,
+                frame.captured_at,
+                now,
+                len(frame.data),
+                frame.keyframe,
+                plan.target_bps,
+                frame.refer is not None,
+                getattr(self._encoder, "last_quantizer", -1),
+                first,
+                self.session.next_seq - first,
+            )
         )
         self._frame += 1
 

@@ -5,12 +5,15 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from math import nan
-from typing import Any, TypeAlias
+from math import inf, isfinite, nan
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from streamd.sim.events import EventLog
 from streamd.sim.model import Scenario
 from streamd.sim.nodes import PathNode
+
+if TYPE_CHECKING:
+    from streamd.media.quality import Quality
 
 Columns: TypeAlias = dict[str, "array[Any] | list[Any]"]
 Tables = dict[str, Columns]
@@ -19,7 +22,16 @@ BIN = 0.1
 """Length of a bin of the series (s)."""
 
 
-def tables(log: EventLog, scenario: Scenario, paths: Mapping[str, PathNode]) -> Tables:
+Qualities = Sequence["Mapping[int, Quality] | None"]
+"""Of each flow by frame number; None where nothing was compared."""
+
+
+def tables(
+    log: EventLog,
+    scenario: Scenario,
+    paths: Mapping[str, PathNode],
+    quality: Qualities = (),
+) -> Tables:
     """Columns by table. Times are the run's clock (s), which begins at the scenario's `clock`.
 
     Flows and paths are named by their number in the scenario. `frames`: `decoded_at` is
@@ -30,7 +42,7 @@ def tables(log: EventLog, scenario: Scenario, paths: Mapping[str, PathNode]) -> 
     packets["fate"] = _texts(log.fates.texts(), packets["fate"])
     packets["mark"] = _texts(log.marks.texts(), packets["mark"])
     return {
-        "frames": _frames(log),
+        "frames": _frames(log, [list(paths).index(flow.up) for flow in scenario.flows], quality),
         "packets": packets,
         "marks": _chosen(packets, "mark", "", at="dequeued_at"),
         "drops": _chosen(packets, "fate", "delivered", at="ended_at"),
@@ -44,9 +56,12 @@ def _texts(texts: Sequence[str], numbers: Sequence[Any]) -> list[str]:
     return [texts[number] for number in numbers]
 
 
-def _frames(log: EventLog) -> Columns:
-    """Sent frames, with completion and decoding where they came to that."""
-    frames: Columns = dict(log.frames.columns())
+def _frames(log: EventLog, ups: Sequence[int], quality: Qualities) -> Columns:
+    """Sent frames: the way of their packets, completion and decoding where they came to that.
+
+    `ups` is the path of each flow's media.
+    """
+    frames: Columns = {**log.frames.columns(), **_journeys(log, ups)}
     shown = log.shown.columns()
     seen = {
         (flow, frame): (completed, decoded if pictures else nan)
@@ -56,7 +71,66 @@ def _frames(log: EventLog) -> Columns:
     pairs = [seen.get(key, nothing) for key in zip(frames["flow"], frames["frame"], strict=True)]
     frames["completed_at"] = array("d", [pair[0] for pair in pairs])
     frames["decoded_at"] = array("d", [pair[1] for pair in pairs])
+    waits = zip(frames["decoded_at"], frames["captured_at"], strict=True)
+    frames["latency_s"] = array("d", [decoded - captured for decoded, captured in waits])
+    found = [
+        (quality[flow] or {}).get(frame) if flow < len(quality) else None
+        for flow, frame in zip(frames["flow"], frames["frame"], strict=True)
+    ]
+    frames["psnr_db"] = array("d", [nan if one is None else one.psnr for one in found])
+    frames["ssim"] = array("d", [nan if one is None else one.ssim for one in found])
     return frames
+
+
+def _journeys(log: EventLog, ups: Sequence[int]) -> Columns:
+    """By frame: first and last transmission, arrival of the last part, packets sent again."""
+    rows = log.frames.columns()
+    places = _places(rows)
+    size = len(rows["flow"])
+    sent, last, arrived = [inf] * size, [-inf] * size, [-inf] * size
+    copies = [0] * size
+    known: set[tuple[int, int]] = set()
+    newest = {int(flow): int(first) for flow, first in _firsts(rows)}
+    columns = log.packets.columns()
+    wanted = ("flow", "path", "media", "seq", "sent_at", "ended_at", "fate")
+    packets = zip(*(columns[key] for key in wanted), strict=True)
+    for flow, path, media, number, at, ended, fate in packets:
+        if not media or path != ups[flow] or flow not in newest:
+            continue
+        seq = newest[flow] + ((number - newest[flow] + 0x8000) & 0xFFFF) - 0x8000
+        newest[flow] = max(newest[flow], seq)
+        place = places.get((flow, seq))
+        if place is None:
+            continue
+        copies[place] += (flow, seq) in known
+        known.add((flow, seq))
+        sent[place] = min(sent[place], at)
+        last[place] = max(last[place], at)
+        if not fate:
+            arrived[place] = max(arrived[place], ended)
+    times = {"sent_at": sent, "last_sent_at": last, "received_at": arrived}
+    return {
+        **{name: array("d", [x if isfinite(x) else nan for x in v]) for name, v in times.items()},
+        "copies": array("I", copies),
+    }
+
+
+def _places(rows: Mapping[str, Any]) -> dict[tuple[int, int], int]:
+    """The row of the frame each packet is of, by flow and number."""
+    columns = zip(rows["flow"], rows["first_seq"], rows["packets"], strict=True)
+    return {
+        (flow, seq): place
+        for place, (flow, first, count) in enumerate(columns)
+        for seq in range(first, first + count)
+    }
+
+
+def _firsts(rows: Mapping[str, Any]) -> list[tuple[int, int]]:
+    """Each flow with the number of its first packet."""
+    found: dict[int, int] = {}
+    for flow, first in zip(rows["flow"], rows["first_seq"], strict=True):
+        found.setdefault(int(flow), int(first))
+    return list(found.items())
 
 
 def _chosen(packets: Columns, key: str, unless: str, *, at: str) -> Columns:

@@ -29,7 +29,7 @@ from streamd.sim.model import FlowSpec, PathSpec, Scenario
 from streamd.sim.nodes import End, PathNode, ReceiverNode, SenderNode
 from streamd.sim.scheduler import Agenda, LateAgenda, Scheduler
 from streamd.sim.summary import flow_summary, path_summary
-from streamd.sim.tables import Tables, tables
+from streamd.sim.tables import Qualities, Tables, tables
 
 if TYPE_CHECKING:
     from streamd.media.quality import KeptPictures
@@ -78,10 +78,11 @@ class RunResult:
     log: EventLog = field(repr=False)
     paths: dict[str, PathNode] = field(repr=False)
     scenario: Scenario = field(repr=False)
+    quality: Qualities = field(repr=False, default=())
 
     def tables(self) -> Tables:
         """Compact columns: frames, packets, marks, drops, decisions, feedback, series."""
-        return tables(self.log, self.scenario, self.paths)
+        return tables(self.log, self.scenario, self.paths, self.quality)
 
 
 def simulate(scenario: Scenario, *, seed: int, event_limit: int = DEFAULT_LIMIT) -> RunResult:
@@ -150,7 +151,9 @@ class World:
                 for name, node in self.paths.items()
             },
         }
-        return RunResult(summary, self._log, self.paths, scenario)
+        compared = [flow.receiver.pictures for flow in self._flows]
+        quality = [None if one is None else one.by_frame for one in compared]
+        return RunResult(summary, self._log, self.paths, scenario, quality)
 
     def close(self) -> None:
         """Free the codecs."""

@@ -255,3 +255,29 @@ def test_after_an_outage_of_two_seconds_the_picture_moves_within_300_ms(
     row = result.summary["flows"]["video"]
     assert row["freeze_causes_count"]["outage"] == 1
     check_accounts(result)
+
+
+def test_the_log_of_frames_has_their_whole_way() -> None:
+    data = settings(ecn="ect1", source="medium", repair_frames=False)
+    data["flows"][0]["fps"] = 30
+    data["paths"]["up"]["loss"] = "3%"
+    result = run({**data, "duration": "4s"})
+    row = result.summary["flows"]["video"]
+    frames = result.tables()["frames"]
+    count = row["frames_encoded_count"]
+    assert len(frames["frame"]) == count
+    shown = [n for n in range(count) if not isnan(frames["decoded_at"][n])]
+    assert len(shown) == row["frames_decoded_count"]
+    for n in shown:
+        times = [frames[key][n] for key in ("captured_at", "queued_at", "sent_at", "received_at")]
+        assert times == sorted(times)
+        assert frames["received_at"][n] <= frames["completed_at"][n] + 1e-9
+        assert frames["latency_s"][n] == frames["decoded_at"][n] - frames["captured_at"][n]
+        assert frames["psnr_db"][n] > 20
+        assert 0.5 < frames["ssim"][n] <= 1
+        assert 0 <= frames["quantizer"][n] <= 63
+    assert sum(frames["copies"]) == row["retransmitted_packets_count"] > 0
+    mended = [n for n in shown if frames["copies"][n]]
+    assert all(frames["last_sent_at"][n] > frames["sent_at"][n] for n in mended)
+    mean = sum(frames["psnr_db"][n] for n in shown) / len(shown)
+    assert row["psnr_mean_db"] == pytest.approx(mean)
