@@ -130,6 +130,10 @@ class SenderConfig(DaemonConfig, StreamSettings):
     profile: Literal["default", "bw-tool"] = Field(
         "default", description="Wire format; bw-tool is understood by the SCReAM BW tool."
     )
+    frames: FilePath | None = Field(
+        None,
+        description="Write a line per encoded frame to this file (CSV): times, size, quantizer.",
+    )
     sdp: FilePath | None = Field(
         None, description="Write a session description for other players to this file."
     )
@@ -204,6 +208,9 @@ class ReceiverConfig(DaemonConfig):
     )
     codec: Literal["auto", "vp9", "vp8", "h264"] = Field(
         "auto", description="Video codec; auto goes by the RTP payload type."
+    )
+    frames: FilePath | None = Field(
+        None, description="Write a line per shown frame to this file (CSV): times, size, quality."
     )
     record: FilePath | None = Field(
         None,

@@ -122,9 +122,10 @@ class DecodePump:
             self._viewers.close()
 
     def _done(self, frame: FrameReady, pictures: Sequence[Picture]) -> None:
+        now = self._clock.now()
         if pictures and pictures[-1] is not None:
-            self._viewers.show(frame, pictures[-1])
-        self._session.handle_decoded(frame.frame_no, len(pictures), now=self._clock.now())
+            self._viewers.show(frame, pictures[-1], now)
+        self._session.handle_decoded(frame.frame_no, len(pictures), now=now)
 
     def _decode(self, decoder: VideoDecoder, frame: FrameReady) -> Sequence[Picture]:
         try:

@@ -20,6 +20,7 @@ from streamd.io.net import UdpOptions
 from streamd.io.pump import Pump
 from streamd.io.udp import UdpNetwork
 from streamd.media.factory import open_source
+from streamd.media.frame_log import ShownLog
 from streamd.media.quality import QualitySum, ReferenceFilm
 from streamd.media.sinks import Comparison, Sink, open_recording
 from streamd.observability import logs
@@ -87,6 +88,9 @@ class ReceiverDaemon:
         """What the configuration asks for; ConfigError for a recording that cannot be."""
         if self.reference is not None:
             yield Comparison(self.reference)
+        if self._config.frames is not None:
+            offset = self._clock.unix() - self._clock.now()
+            yield ShownLog(self._config.frames, unix_offset=offset, reference=self.reference)
         if self._config.record is not None:
             check_writable(self._config.record)
             yield open_recording(self._config.record)

@@ -20,6 +20,7 @@ from streamd.io.net import UdpOptions
 from streamd.io.pump import Pump
 from streamd.io.udp import UdpNetwork
 from streamd.media.factory import SYNTHETIC, open_encoder, open_source
+from streamd.media.frame_log import SentLog
 from streamd.media.model import FrameSource, VideoEncoder
 from streamd.observability import logs
 from streamd.observability.metrics import SenderCollector, SocketCollector
@@ -117,7 +118,11 @@ class SenderDaemon:
         )
         loop = asyncio.get_running_loop()
         self.pump = Pump(self.session, self.endpoint, self._clock, loop, self._on_event)
-        self.frames = FrameClock(self.source, self.encoder, self.session, self.pump, self._clock)
+        offset = self._clock.unix() - self._clock.now()
+        frame_log = None if config.frames is None else SentLog(config.frames, unix_offset=offset)
+        self.frames = FrameClock(
+            self.source, self.encoder, self.session, self.pump, self._clock, frame_log
+        )
 
     def _options(self, peer: Address) -> SenderOptions:
         config = self._config

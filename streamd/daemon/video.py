@@ -19,6 +19,7 @@ from streamd.errors import MediaError
 from streamd.io.pump import Pump
 from streamd.io.timer import DeadlineTimer
 from streamd.media.adaptive import AdaptiveEncoder
+from streamd.media.frame_log import SentLog
 from streamd.media.model import EncodedFrame, FrameSource, Picture, VideoEncoder
 from streamd.observability import logs
 from streamd.session.events import Event
@@ -44,7 +45,9 @@ class FrameClock:
         session: SenderSession,
         pump: Pump[Event],
         clock: Clock,
+        frame_log: SentLog | None = None,
     ) -> None:
+        self._frame_log = frame_log
         self._source = source
         self._encoder = encoder
         self._session = session
@@ -102,6 +105,8 @@ class FrameClock:
         finally:
             self._timer.arm(None)
             self._executor.shutdown(wait=True)
+            if self._frame_log is not None:
+                self._frame_log.close()
 
     async def _one_frame(self, picture: Picture, captured_at: float) -> None:
         plan = self._session.next_frame(now=self._clock.now())
@@ -120,8 +125,32 @@ class FrameClock:
                 store=self._encoder.stored,
                 refer=self._encoder.referred,
             )
-        self._session.handle_frame(frame, now=now)
+        session = self._session
+        number, first = session.next_frame_no, session.next_seq
+        session.handle_frame(frame, now=now)
         self._pump.wake()
+        if frame is not None and session.next_seq > first:
+            self._note(number, frame, plan, first, now)
+
+    def _note(
+        self, number: int, frame: EncodedFrame, plan: FramePlan, first: int, now: float
+    ) -> None:
+        """A line in the log of frames; a file that cannot be written ends the log alone."""
+        if self._frame_log is None:
+            return
+        try:
+            self._frame_log.add(
+                number,
+                frame,
+                quantizer=getattr(self._encoder, "last_quantizer", -1),
+                target_bps=plan.target_bps,
+                first_seq=first,
+                packets=self._session.next_seq - first,
+                now=now,
+            )
+        except MediaError as error:
+            log.error("frame_log_failed", error=str(error))
+            self._frame_log = None
 
     async def _encode(self, picture: Picture, plan: FramePlan) -> tuple[bytes, bool] | None:
         """None for a picture the encoder fails on, as for one it drops to hold its rate."""

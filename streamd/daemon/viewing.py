@@ -34,15 +34,24 @@ class Viewers:
         if self._sinks:
             self._thread.submit(self._each_started, codec)
 
-    def show(self, frame: FrameReady, picture: Picture) -> None:
-        """Hand a picture over."""
+    def show(self, frame: FrameReady, picture: Picture, now: float) -> None:
+        """Hand a picture over that was decoded at `now` (s)."""
         if not self._sinks:
             return
         if self._waiting >= MAX_WAITING:
             self.left_out += 1
             return
         self._waiting += 1
-        shown = Shown(frame.frame_no, frame.rtp_time, frame.data, frame.keyframe, picture)
+        shown = Shown(
+            frame.frame_no,
+            frame.rtp_time,
+            frame.data,
+            frame.keyframe,
+            picture,
+            frame.completed_at,
+            now,
+            frame.captured_unix,
+        )
         self._thread.submit(self._each_show, shown)
 
     def close(self) -> None:

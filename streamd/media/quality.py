@@ -161,6 +161,8 @@ class ReferenceFilm:
         """Timestamp of the first picture; None: unknown."""
         self._next = 0
         self._new = True
+        self.last: Quality | None = None
+        """Of the picture given last."""
         self.sum = QualitySum()
 
     def stream_started(self) -> None:
@@ -169,6 +171,10 @@ class ReferenceFilm:
 
     def shown(self, frame_no: int, rtp_time: int, picture: Picture) -> Quality | None:
         """Compare with the picture of that timestamp; None where it is not known."""
+        self.last = self._compare(frame_no, rtp_time, picture)
+        return self.last
+
+    def _compare(self, frame_no: int, rtp_time: int, picture: Picture) -> Quality | None:
         if self._new:
             self._new = False
             self._begin = None

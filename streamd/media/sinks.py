@@ -40,6 +40,12 @@ class Shown(NamedTuple):
     """Its bitstream."""
     keyframe: bool
     picture: Picture
+    completed_at: float = 0.0
+    """When its last packet came (s, session clock)."""
+    shown_at: float = 0.0
+    """When it was decoded."""
+    captured_unix: float | None = None
+    """Capture time by the sender's wall clock (s), if known."""
 
 
 class Sink(Protocol):

@@ -125,7 +125,7 @@ def test_a_sink_that_fails_is_closed_and_the_others_go_on() -> None:
     sinks: list[Sink] = [failing, Callback(lambda shown: seen.append(shown.frame_no))]
     viewers = Viewers(sinks)
     for number in range(5):
-        viewers.show(ready(number), "picture")
+        viewers.show(ready(number), "picture", 0.0)
     viewers.close()
     assert seen == [0, 1, 2, 3, 4]
     assert (failing.seen, failing.closed) == (2, 1)
@@ -141,7 +141,7 @@ def test_a_slow_sink_misses_pictures_and_holds_up_nothing() -> None:
 
     viewers = Viewers([Callback(slow)])
     for number in range(MAX_WAITING + 7):
-        viewers.show(ready(number), "picture")
+        viewers.show(ready(number), "picture", 0.0)
     assert viewers.left_out == 7
     go.set()
     viewers.close()
