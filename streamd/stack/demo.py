@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from rich.live import Live
 
 from streamd.errors import ConfigError
-from streamd.media.factory import SYNTHETIC
+from streamd.media.factory import CLIPS
 from streamd.observability.results import check_writable, write_json
 from streamd.stack import demo_view
 from streamd.stack.chain import Chain, ChainPlan
@@ -76,8 +76,9 @@ def plans(options: DemoOptions) -> list[ChainPlan]:
 
 
 def _reference(options: DemoOptions) -> tuple[str, ...]:
-    """What the receiver compares with: real video it can open as well."""
-    return () if options.source == SYNTHETIC else ("--reference", options.source)
+    """What the receiver compares with: a film it can open as well, which no device is."""
+    film = options.source in CLIPS or Path(options.source).is_file()
+    return ("--reference", options.source) if film else ()
 
 
 async def demo(options: DemoOptions) -> dict[str, Record]:
