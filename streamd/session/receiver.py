@@ -40,7 +40,6 @@ from streamd.session.stream import IncomingStream
 from streamd.wire.bwtool import KEEPALIVE, KEEPALIVE_INTERVAL, MEDIA_SSRC, TEXT_SECOND_BYTE
 from streamd.wire.payload.formats import FORMATS
 from streamd.wire.rtp import RtpFields, parse_rtp_fast
-from streamd.wire.rtx import original_seq, unwrap
 
 HOUSEKEEPING = 0.05
 SILENCE = 1.0
@@ -309,23 +308,15 @@ class ReceiverSession:
         now: float,
     ) -> None:
         """A retransmission in a stream of its own, which is that of the first that fits."""
-        whole = parse_rtp_fast(data, 0, len(data))
-        seq = original_seq(data, whole)
         if not self._peer.admits(datagram.address, now=now):
             raise ProtocolViolation("foreign_source", f"from {datagram.address}")
-        if not stream.belongs(seq, fields[3]):
-            raise ProtocolViolation("rtx_number", f"a copy of {seq}")
-        if stream.rtx_ssrc is None:
-            stream.rtx_ssrc = fields[4]
-        elif stream.rtx_ssrc != fields[4]:
-            raise ProtocolViolation("second_stream", f"copies of SSRC {fields[4]:#x}")
+        original = stream.original(data, self._payload_type)
         self._heard(datagram.address, now)
         at = datagram.received_at
         ecn = self._count_packets(1, len(data), datagram)
         self.stats.copies += 1
         if self._feedback.on_packet(fields[4], fields[2], fields[0], ecn, now=at):
             self._report(max(now, at))
-        original = unwrap(data, whole, ssrc=stream.ssrc, payload_type=self._payload_type)
         frame = stream.on_packet(parse_rtp_fast(original, 0, len(original)), original, at)
         if frame is not None:
             self._playout.completed(frame, at)

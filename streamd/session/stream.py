@@ -1,6 +1,6 @@
 """One incoming stream (SSRC): numbers, duplicates, jitter, frames, capture times."""
 
-from streamd.errors import WireError
+from streamd.errors import ProtocolViolation, WireError
 from streamd.session.frames import Frame, FrameAssembler
 from streamd.session.grouping import FrameGrouper
 from streamd.session.runs import Run
@@ -10,6 +10,8 @@ from streamd.wire.ntp import ntp_to_short, ntp_to_unix
 from streamd.wire.payload import PayloadFormat
 from streamd.wire.payload.formats import RAW
 from streamd.wire.rtcp import ReportBlock, SenderReport
+from streamd.wire.rtp import parse_rtp_fast
+from streamd.wire.rtx import original_seq, unwrap
 from streamd.wire.seq import serial_diff
 from streamd.wire.video_ext import FLAG_KEYFRAME, parse_reference, parse_video_ext
 from streamd.wire.video_ext import SIZE as VIDEO_SIZE
@@ -127,6 +129,22 @@ class IncomingStream:
             refers=refers,
             mends=seq <= highest,
         )
+
+    def original(self, data: bytes, payload_type: int) -> bytes:
+        """The packet that `data` is a copy of, sent in a stream of its own (RFC 4588).
+
+        The first one that fits decides whose copies are taken. Raises WireError, and
+        ProtocolViolation on one that is not ours.
+        """
+        fields = parse_rtp_fast(data, 0, len(data))
+        seq = original_seq(data, fields)
+        if not self.belongs(seq, fields[3]):
+            raise ProtocolViolation("rtx_number", f"a copy of {seq}")
+        if self.rtx_ssrc is None:
+            self.rtx_ssrc = fields[4]
+        elif self.rtx_ssrc != fields[4]:
+            raise ProtocolViolation("second_stream", f"copies of SSRC {fields[4]:#x}")
+        return unwrap(data, fields, ssrc=self.ssrc, payload_type=payload_type)
 
     def take_run(self, run: Run, arrived_at: float) -> bool:
         """Count packets that arrived together, as `on_packet` does, if all of them are new.
