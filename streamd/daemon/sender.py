@@ -170,7 +170,8 @@ class SenderDaemon:
         finally:
             self.pump.stop()
             self.encoder.close()
-            self.source.close()
+            if not self.frames.source_busy:
+                self.source.close()
             self._peer.close()
 
     async def _stream(self) -> str:
@@ -232,6 +233,7 @@ class SenderDaemon:
                 "queue": frames.skipped_behind,
                 "ladder": frames.skipped_ladder,
             },
+            "source_stalls_count": frames.stalls,
             "encode_mean_s": ratio(frames.encode_seconds, frames.encoded),
         }
 

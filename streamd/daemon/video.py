@@ -15,6 +15,7 @@ from functools import partial
 from typing import TypeVar
 
 from streamd.clock import Clock
+from streamd.daemon.source_reader import SourceReader
 from streamd.errors import MediaError
 from streamd.io.pump import Pump
 from streamd.io.timer import DeadlineTimer
@@ -29,6 +30,8 @@ log = logs.get_logger("streamd.daemon.video")
 
 T = TypeVar("T")
 
+STALL = 1.0
+"""A source that takes longer for a picture has stalled (s)."""
 MAX_READ_OVER = 300
 """Pictures read over at once: a sender that was suspended for an hour does not read for minutes."""
 MAX_FAILURES = 100
@@ -59,6 +62,12 @@ class FrameClock:
             asyncio.get_running_loop(), clock, lambda _now: self._tick.set()
         )
         self._stopping = False
+        self._stopped = asyncio.Event()
+        self._reader: SourceReader | None = None
+        self.source_busy = False
+        """The stream ended while the source was still at a picture: nobody may close it."""
+        self.stalls = 0
+        """Times the source took longer than `STALL` for a picture."""
         self.skipped = 0
         """Ticks without a picture because the encoder was still busy."""
         self._adaptive = encoder if isinstance(encoder, AdaptiveEncoder) else None
@@ -72,8 +81,9 @@ class FrameClock:
         self._warnings = logs.LimitedLogger(log, clock)
 
     def stop(self) -> None:
-        """End after the present frame."""
+        """End after the present frame, and however long the source takes for the next one."""
         self._stopping = True
+        self._stopped.set()
         self._tick.set()
 
     async def run(self) -> None:
@@ -82,7 +92,7 @@ class FrameClock:
         start = self._clock.now()
         tick = 0
         try:
-            picture = await self._call(self._source.read)
+            picture = await self._read()
             while True:
                 await self._wait_until(start + tick * period)
                 if self._stopping:
@@ -93,20 +103,44 @@ class FrameClock:
                     self.skipped_behind += 1
                 else:
                     await self._one_frame(picture, max(start + tick * period, start))
-                picture = await self._call(self._source.read)
+                picture = await self._read()
                 late = max(0, int((self._clock.now() - start) / period) - tick)
                 self.skipped += late
                 tick += 1 + late
                 # A picture belongs to its tick: those of skipped ticks are never seen.
                 for _ in range(min(late, MAX_READ_OVER)):
-                    picture = await self._call(self._source.read)
+                    picture = await self._read()
         except EOFError:
             return
         finally:
             self._timer.arm(None)
             self._executor.shutdown(wait=True)
+            if self._reader is not None:
+                self._reader.close()
             if self._frame_log is not None:
                 self._frame_log.close()
+
+    async def _read(self) -> Picture:
+        """The next picture; EOFError also when the stream is to end before it came."""
+        if self._encoder.inline:
+            return self._source.read()
+        if self._reader is None:
+            self._reader = SourceReader(self._source, asyncio.get_running_loop())
+        picture = self._reader.next()
+        stopped = asyncio.ensure_future(self._stopped.wait())
+        try:
+            waiting = {picture, stopped}
+            await asyncio.wait(waiting, timeout=STALL, return_when=asyncio.FIRST_COMPLETED)
+            if not (picture.done() or stopped.done()):
+                self.stalls += 1
+                self._warnings.warning("source_stalled", seconds=STALL)
+                await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopped.cancel()
+        if not picture.done():
+            self.source_busy = True
+            raise EOFError
+        return picture.result()
 
     async def _one_frame(self, picture: Picture, captured_at: float) -> None:
         plan = self._session.next_frame(now=self._clock.now())
