@@ -5,7 +5,8 @@ the encoder stays above its target there for `PATIENCE`, the ladder takes a step
 half of the pictures, then half of the width and height (VP9 scales its references in the
 stream: no key frame; other codecs keep their size). It comes back a step when for
 `QUIET` seconds the quantizer was at most `EASY` and the target is at least `HEADROOM` times what
-it was at the step down. A step up that does not last makes the next one wait twice as long.
+it was at the step down, or at any target when the quantizer was at most `FREE`: then the content
+has become easier. A step up that does not last makes the next one wait twice as long.
 
 Pictures are only ever made smaller than at the start, at most by two per axis and step:
 libvpx allows nothing else. Source: specification of the codecs, section 7.
@@ -19,6 +20,8 @@ from streamd.media.model import Picture
 COARSEST: Final = 60
 """Of 0 to 63; rate control moves among the last few."""
 EASY: Final = 45
+FREE: Final = 36
+"""A step up costs 10 to 20, so this ends below `COARSEST`."""
 OVERSHOOT: Final = 1.1
 PATIENCE: Final = 0.5
 QUIET: Final = 3.0
@@ -51,6 +54,7 @@ class Ladder:
         self._since: float | None = None
         """When it came to this rung."""
         self._easy_since: float | None = None
+        self._free_since: float | None = None
         self._left_at: list[float] = []
         """Targets at which the rungs above were left."""
         self._quiet = QUIET
@@ -65,10 +69,13 @@ class Ladder:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Of the pictures to encode (even)."""
+        """Of the pictures to encode; smaller ones are even.
+
+        Rounded up: below exactly half the size libvpx makes a key frame of its own.
+        """
         width, height = self._size
-        shrink = self.rung.shrink
-        return (width // shrink // 2 * 2, height // shrink // 2 * 2) if shrink > 1 else self._size
+        unit = 2 * self.rung.shrink
+        return self._size if unit == 2 else (-(-width // unit) * 2, -(-height // unit) * 2)
 
     def wants(self, tick: int) -> bool:
         """Whether the picture of this tick is to be encoded."""
@@ -89,10 +96,8 @@ class Ladder:
         frames.append((now, size, quantizer >= COARSEST))
         while frames and now - frames[0][0] >= PATIENCE:
             frames.popleft()
-        if quantizer > EASY:
-            self._easy_since = None
-        elif self._easy_since is None:
-            self._easy_since = now
+        self._easy_since = _since(self._easy_since, quantizer <= EASY, now)
+        self._free_since = _since(self._free_since, quantizer <= FREE, now)
         if self._too_much(target_bps, now):
             return self._down(target_bps, now)
         if self._room(target_bps, now):
@@ -108,9 +113,11 @@ class Ladder:
         return coarse and bits > OVERSHOOT * target_bps * PATIENCE
 
     def _room(self, target_bps: float, now: float) -> bool:
-        if not self._place or self._easy_since is None or now - self._easy_since < self._quiet:
+        if not self._place:
             return False
-        return target_bps >= HEADROOM * self._left_at[-1]
+        more = target_bps >= HEADROOM * self._left_at[-1]
+        since = self._easy_since if more else self._free_since
+        return since is not None and now - since >= self._quiet
 
     def _down(self, target_bps: float, now: float) -> bool:
         self._place += 1
@@ -129,5 +136,12 @@ class Ladder:
 
     def _moved(self, now: float) -> bool:
         self._frames.clear()
-        self._since, self._easy_since = now, None
+        self._since, self._easy_since, self._free_since = now, None, None
         return True
+
+
+def _since(before: float | None, holds: bool, now: float) -> float | None:
+    """Since when something holds; None: it does not."""
+    if not holds:
+        return None
+    return now if before is None else before

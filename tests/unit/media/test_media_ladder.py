@@ -4,7 +4,7 @@ import pytest
 
 from streamd.media.adaptive import AdaptiveEncoder
 from streamd.media.clips import ClipSource
-from streamd.media.ladder import COARSEST, EASY, Ladder, Rung
+from streamd.media.ladder import COARSEST, EASY, FREE, Ladder, Rung
 from streamd.media.libvpx import VpxEncoder
 from streamd.media.pyav_codec import PyavDecoder
 
@@ -75,6 +75,14 @@ def test_it_comes_back_after_three_easy_seconds_with_headroom() -> None:
     assert steps.rung == Rung(1, 1)
 
 
+def test_easier_content_brings_it_back_at_the_same_target() -> None:
+    steps = ladder()
+    feed(steps, 1.0, 0.53125, quantizer=63, over=1.5)
+    assert feed(steps, 2.0, 10.0, quantizer=FREE + 1, over=0.9) == []
+    assert feed(steps, 12.0, 3.03125, quantizer=FREE, over=0.9) == [15.0]
+    assert steps.rung == Rung(1, 1)
+
+
 def test_a_hard_picture_in_between_starts_the_wait_anew() -> None:
     steps = ladder()
     feed(steps, 1.0, 0.53125, quantizer=63, over=1.5)
@@ -100,6 +108,40 @@ def test_small_pictures_are_not_made_smaller() -> None:
     steps = Ladder(160, 120, resizes=True)
     feed(steps, 1.0, 5.0, quantizer=63, over=1.5)
     assert steps.size == (160, 120)
+
+
+@pytest.mark.parametrize(
+    ("size", "half"),
+    [
+        ((352, 288), (176, 144)),
+        ((350, 286), (176, 144)),
+        ((353, 289), (178, 146)),
+        ((854, 480), (428, 240)),
+    ],
+)
+def test_half_of_any_size_needs_no_key_frame(size: tuple[int, int], half: tuple[int, int]) -> None:
+    source = ClipSource("high")
+    width, height = size
+    encoder = AdaptiveEncoder(
+        VpxEncoder("vp9", width, height, 30, start_bps=300_000), 30, resizes=True
+    )
+    decoder = PyavDecoder("vp9")
+    keyframes, seen = 0, []
+    for tick in range(150):
+        picture = source.read()
+        if not encoder.wants(tick):
+            continue
+        picture = picture.reformat(width=width, height=height, interpolation="BILINEAR")
+        out = encoder.encode(picture, target_bps=15_000, keyframe=False)
+        if out is None:
+            continue
+        keyframes += out[1]
+        (shown,) = decoder.decode(out[0])
+        if (shown.width, shown.height) not in seen:
+            seen.append((shown.width, shown.height))
+    encoder.close()
+    assert seen == [size, half]
+    assert keyframes == 1
 
 
 @pytest.mark.parametrize("clip", ["medium", "high"])
