@@ -75,3 +75,51 @@ def test_what_was_cut_may_come_back_damaged(
             form.describe(part)
     with contextlib.suppress(WireError):
         assert len(form.join(parts)) <= 5 * sum(map(len, parts))
+
+
+nal_units = st.builds(
+    lambda head, body: bytes((head,)) + body.replace(b"\x00", b"\x80"),
+    st.integers(1, 23),
+    st.binary(max_size=200),
+)
+
+
+@given(
+    units=st.lists(st.tuples(nal_units, st.sampled_from((3, 4))), min_size=1, max_size=12),
+    zeros=st.integers(0, 3),
+    size=st.integers(3, 250),
+)
+def test_nal_units_come_back_in_order(
+    units: list[tuple[bytes, int]], zeros: int, size: int
+) -> None:
+    data = b"".join(b"\x00\x00\x00\x01"[-code:] + unit for unit, code in units)
+    parts = H264().cut(data + bytes(zeros), keyframe=True, picture_id=0, size=size)
+    assert max(map(len, parts)) <= size
+    assert H264().join(parts) == b"".join(b"\x00\x00\x00\x01" + unit for unit, _ in units)
+
+
+@pytest.mark.parametrize("form", [Vp8(), Vp9()], ids=lambda form: form.name)
+@given(
+    data=st.binary(min_size=20, max_size=400),
+    picture_id=st.integers(0, 1 << 20),
+    other=st.integers(1, (1 << 15) - 1),
+    size=st.integers(8, 14),
+)
+def test_a_part_of_another_picture_is_told(
+    form: PayloadFormat, data: bytes, picture_id: int, other: int, size: int
+) -> None:
+    parts = form.cut(data, keyframe=True, picture_id=picture_id, size=size)
+    stranger = form.cut(data, keyframe=True, picture_id=picture_id + other, size=size)
+    assert {form.describe(part).picture_id for part in parts} == {picture_id % (1 << 15)}
+    with pytest.raises(WireError):
+        form.join([*parts[:-1], stranger[-1]])
+
+
+@pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
+@given(payload=st.binary(max_size=40))
+def test_what_cannot_be_described_cannot_be_joined(form: PayloadFormat, payload: bytes) -> None:
+    try:
+        form.describe(payload)
+    except WireError:
+        with pytest.raises(WireError):
+            form.join([payload])

@@ -8,6 +8,8 @@ itself is a WireError.
 
 from typing import Final, NamedTuple, Protocol
 
+from streamd.errors import LocalMisuse
+
 PICTURE_IDS: Final = 1 << 15
 """Picture ids have 15 bits in VP8 and VP9."""
 
@@ -34,7 +36,10 @@ class PayloadFormat(Protocol):
     """Most bytes a payload has on top of the bitstream in it."""
 
     def cut(self, data: bytes, *, keyframe: bool, picture_id: int, size: int) -> list[bytes]:
-        """Payloads of at most `size` bytes; `picture_id` may be unwrapped."""
+        """Payloads of at most `size` bytes; `picture_id` may be unwrapped.
+
+        Raises LocalMisuse where `size` leaves no room beside the overhead.
+        """
 
     def join(self, parts: list[bytes]) -> bytes:
         """The bitstream. Raises WireError."""
@@ -44,5 +49,10 @@ class PayloadFormat(Protocol):
 
 
 def pieces(data: bytes, size: int) -> list[bytes]:
-    """`data` in as few pieces of at most `size` bytes as will do; at least one."""
+    """`data` in as few pieces of at most `size` bytes as will do; at least one.
+
+    Raises LocalMisuse where `size` is not positive.
+    """
+    if size < 1:
+        raise LocalMisuse(f"no room for a payload: {size} bytes beside the descriptor")
     return [data[at : at + size] for at in range(0, len(data), size)] or [b""]

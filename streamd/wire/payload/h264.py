@@ -9,6 +9,8 @@ from streamd.wire.payload import Part, pieces
 
 _START = b"\x00\x00\x00\x01"
 _STAP_A, _FU_A = 24, 28
+_MOST = 0xFFFF
+"""Of a payload: no datagram has more, and the sizes within a STAP-A have 16 bits."""
 _IDR, _SPS = 5, 7
 _FU_START, _FU_END = 0x80, 0x40
 _TYPE, _REFERENCE = 0x1F, 0x60
@@ -24,6 +26,7 @@ class H264:
 
     def cut(self, data: bytes, *, keyframe: bool, picture_id: int, size: int) -> list[bytes]:
         """See `PayloadFormat`. `data` is Annex B; without a start code it is one NAL unit."""
+        size = min(size, _MOST)
         payloads: list[bytes] = []
         small: list[bytes] = []
         for unit in split(data):
@@ -41,22 +44,19 @@ class H264:
     def join(self, parts: list[bytes]) -> bytes:
         """See `PayloadFormat`."""
         out = bytearray()
-        fragmented = False
+        unfinished = 0
         for payload in parts:
             kind = _kind(payload)
-            begins = bool(payload[1:2] and payload[1] & _FU_START)
-            if (kind == _FU_A and not begins) != fragmented:
-                raise WireError("h264_payload", "a NAL unit without its beginning or end")
             if kind == _FU_A:
-                fragmented = _append_fragment(out, payload)
+                unfinished = _append_fragment(out, payload, unfinished)
+            elif unfinished:
+                raise WireError("h264_payload", "a NAL unit without its end")
             elif kind == _STAP_A:
                 for unit in _aggregated(payload):
                     out += _START + unit
-            elif 0 < kind < _STAP_A:
-                out += _START + payload
             else:
-                raise WireError("h264_payload", f"NAL unit type {kind}")
-        if fragmented or not out:
+                out += _START + payload
+        if unfinished or not out:
             raise WireError("h264_payload", "a frame without its end")
         return bytes(out)
 
@@ -64,10 +64,8 @@ class H264:
         """See `PayloadFormat`. Where a frame begins only timestamps tell: any part may."""
         kind = _kind(payload)
         if kind == _FU_A:
-            if len(payload) < 2:
-                raise WireError("h264_payload", "a fragment without its header")
-            kind, start = payload[1] & _TYPE, bool(payload[1] & _FU_START)
-            return Part(start, None, kind == _IDR)
+            header = _fragment_header(payload)
+            return Part(bool(header & _FU_START), None, header & _TYPE == _IDR)
         kinds = [unit[0] & _TYPE for unit in _aggregated(payload)] if kind == _STAP_A else [kind]
         return Part(True, None, _IDR in kinds or _SPS in kinds)
 
@@ -82,9 +80,8 @@ def split(data: bytes) -> list[bytes]:
         begin = at + 3
         at = data.find(b"\x00\x00\x01", begin)
         unit = data[begin : len(data) if at < 0 else at]
-        if at >= 0:
-            # the zero of a longer start code, or trailing zeros: never part of a NAL unit
-            unit = unit.rstrip(b"\x00")
+        # the zero of a longer start code, or trailing zeros: never part of a NAL unit
+        unit = unit.rstrip(b"\x00")
         if unit:
             units.append(unit)
     return units
@@ -112,16 +109,27 @@ def _fragments(unit: bytes, size: int) -> list[bytes]:
     ]
 
 
-def _append_fragment(out: bytearray, payload: bytes) -> bool:
-    """Add a fragment; whether more are to come."""
+def _fragment_header(payload: bytes) -> int:
+    """Of an FU-A: start and end bit, and the type of the NAL unit (section 5.8)."""
     if len(payload) < 2:
         raise WireError("h264_payload", "a fragment without its header")
     header = payload[1]
+    if not 0 < header & _TYPE < _STAP_A:
+        raise WireError("h264_payload", f"fragments of type {header & _TYPE}")
+    return header
+
+
+def _append_fragment(out: bytearray, payload: bytes, unfinished: int) -> int:
+    """Add a fragment to the NAL unit of type `unfinished`, 0 = none; the same thereafter."""
+    header = _fragment_header(payload)
+    kind = header & _TYPE
+    if unfinished != (0 if header & _FU_START else kind):
+        raise WireError("h264_payload", f"a fragment of type {kind} within {unfinished}")
     if header & _FU_START:
         out += _START
-        out.append(payload[0] & 0xE0 | header & _TYPE)
+        out.append(payload[0] & 0xE0 | kind)
     out += payload[2:]
-    return not header & _FU_END
+    return 0 if header & _FU_END else kind
 
 
 def _aggregated(payload: bytes) -> list[bytes]:
@@ -132,6 +140,8 @@ def _aggregated(payload: bytes) -> list[bytes]:
         unit = payload[at + 2 : at + 2 + size]
         if not size or len(unit) < size:
             raise WireError("h264_payload", f"a unit of {size} bytes beyond the aggregate")
+        if not 0 < unit[0] & _TYPE < _STAP_A:
+            raise WireError("h264_payload", f"type {unit[0] & _TYPE} within an aggregate")
         units.append(unit)
         at += 2 + size
     if not units:
@@ -140,6 +150,10 @@ def _aggregated(payload: bytes) -> list[bytes]:
 
 
 def _kind(payload: bytes) -> int:
+    """One of the types packetization mode 1 knows (section 5.4)."""
     if not payload:
         raise WireError("h264_payload", "empty")
-    return payload[0] & _TYPE
+    kind = payload[0] & _TYPE
+    if kind != _FU_A and not 0 < kind <= _STAP_A:
+        raise WireError("h264_payload", f"NAL unit type {kind}")
+    return kind

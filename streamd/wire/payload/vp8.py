@@ -25,13 +25,21 @@ class Vp8:
         return [bytes((_X | (_S if not n else 0),)) + tail + part for n, part in enumerate(parts)]
 
     def join(self, parts: list[bytes]) -> bytes:
-        """See `PayloadFormat`."""
-        bodies = []
-        for number, payload in enumerate(parts):
-            start = _descriptor(payload)[0]
-            begins = bool(payload[0] & _S) and not payload[0] & _PARTITION
-            if begins != (number == 0):
+        """See `PayloadFormat`. All parts have one picture id, and partitions only go up."""
+        bodies: list[bytes] = []
+        picture, partition = None, 0
+        for payload in parts:
+            start, picture_id, _ = _descriptor(payload)
+            before, partition = partition, payload[0] & _PARTITION
+            begins = bool(payload[0] & _S) and not partition
+            if begins == bool(bodies):
                 raise WireError("vp8_payload", "a frame begins at its first part alone")
+            if begins:
+                picture = picture_id
+            elif picture_id != picture:
+                raise WireError("vp8_payload", f"picture {picture_id} within {picture}")
+            if partition < before:
+                raise WireError("vp8_payload", f"partition {partition} behind {before}")
             bodies.append(payload[start:])
         if not bodies:
             raise WireError("vp8_payload", "no parts")

@@ -30,13 +30,23 @@ class Vp9:
         ]
 
     def join(self, parts: list[bytes]) -> bytes:
-        """See `PayloadFormat`. Of several spatial layers each may begin and end in the frame."""
-        bodies = []
-        open_layer = False
+        """See `PayloadFormat`. Of several spatial layers each may begin and end in the frame.
+
+        All parts have one picture id, those of a layer one layer too.
+        """
+        bodies: list[bytes] = []
+        picture, layer, open_layer = None, (0, 0), False
         for payload in parts:
-            start = _descriptor(payload)[0]
+            start, picture_id, temporal_id, spatial_id = _descriptor(payload)
             if bool(payload[0] & _B) == open_layer:
                 raise WireError("vp9_payload", "a part without its beginning or end")
+            if not bodies:
+                picture = picture_id
+            elif picture_id != picture:
+                raise WireError("vp9_payload", f"picture {picture_id} within {picture}")
+            if open_layer and (temporal_id, spatial_id) != layer:
+                raise WireError("vp9_payload", "a layer changes between its begin and end")
+            layer = temporal_id, spatial_id
             open_layer = not payload[0] & _E
             bodies.append(payload[start:])
         if open_layer or not parts:

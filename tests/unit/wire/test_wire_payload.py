@@ -2,8 +2,8 @@
 
 import pytest
 
-from streamd.errors import WireError
-from streamd.wire.payload import Part
+from streamd.errors import LocalMisuse, WireError
+from streamd.wire.payload import Part, PayloadFormat
 from streamd.wire.payload.h264 import H264, split
 from streamd.wire.payload.raw import Raw
 from streamd.wire.payload.vp8 import Vp8
@@ -73,6 +73,11 @@ def test_vp9_of_two_spatial_layers_is_one_frame() -> None:
         [b"\x88\x01abc", b"\x88\x01def"],
         [b"\xd8\x07\x03\x03\x03\x03\x03"],
         [b"\x0a\xff\xff"],
+        [b"\x88\x01a", b"\x84\x02b"],  # another picture
+        [b"\x88\x01a", b"\x04b"],  # of no picture
+        [b"\x8c\x01a", b"\x8c\x02b"],
+        [b"\x28\x20\x01a", b"\x24\x40\x01b"],  # T1 becomes T2
+        [b"\x28\x00\x01a", b"\x24\x02\x01b"],  # S0 becomes S1
     ],
 )
 def test_vp9_that_contradicts_itself_is_refused(parts: list[bytes]) -> None:
@@ -95,7 +100,26 @@ def test_vp8_of_others_short_ids_and_layers_are_read() -> None:
     assert Vp8().join([bytes.fromhex("10") + b"plain"]) == b"plain"
 
 
-@pytest.mark.parametrize("parts", [[], [b""], [b"\x80"], [b"\x90\x80"], [b"\x00a"], [b"\x10"] * 2])
+def test_vp8_of_others_in_partitions_is_one_frame() -> None:
+    assert Vp8().join([b"\x10a", b"\x00b", b"\x11c", b"\x01d", b"\x13e"]) == b"abcde"
+    assert not Vp8().describe(b"\x11c").start
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [],
+        [b""],
+        [b"\x80"],
+        [b"\x90\x80"],
+        [b"\x00a"],
+        [b"\x10"] * 2,
+        [b"\x11a"],  # begins a partition, but not the first
+        [b"\x10a", b"\x12b", b"\x11c"],  # partitions go up
+        [b"\x90\x80\x01a", b"\x80\x80\x02b"],  # another picture
+        [b"\x90\x80\x01a", b"\x00b"],
+    ],
+)
 def test_vp8_that_contradicts_itself_is_refused(parts: list[bytes]) -> None:
     with pytest.raises(WireError):
         Vp8().join(parts)
@@ -127,6 +151,7 @@ def test_h264_of_nothing_is_a_packet_all_the_same() -> None:
 
 def test_h264_zeros_before_a_start_code_belong_to_no_unit() -> None:
     assert split(b"\x00\x00\x01\x41\x80\x00\x00\x00\x01\x41") == [b"\x41\x80", b"\x41"]
+    assert split(b"\x00\x00\x01\x41\x80\x00\x00") == [b"\x41\x80"]
     assert split(b"\x41\x9a") == [b"\x41\x9a"]
     assert split(b"") == []
 
@@ -145,11 +170,41 @@ def test_h264_zeros_before_a_start_code_belong_to_no_unit() -> None:
         [b"\x78"],
         [b"\x79abc"],
         [b"\x00"],
+        [b"\x7c\x85a", b"\x7c\x41b"],  # an IDR becomes another type
+        [b"\x7c\x98a", b"\x7c\x58b"],  # fragments of an aggregate
+        [b"\x7c\x80a", b"\x7c\x40b"],
+        [b"\x78\x00\x02\x78\x00"],  # an aggregate in an aggregate
+        [b"\x78\x00\x01\x00"],
     ],
 )
 def test_h264_that_contradicts_itself_is_refused(parts: list[bytes]) -> None:
     with pytest.raises(WireError):
         H264().join(parts)
+
+
+@pytest.mark.parametrize(
+    "payload", ["", "00", "19", "1d", "1f", "7c", "7c98", "780009", "78000118"]
+)
+def test_h264_that_mode_1_does_not_know_is_not_described(payload: str) -> None:
+    with pytest.raises(WireError):
+        H264().describe(bytes.fromhex(payload))
+
+
+def test_h264_units_share_no_packet_whose_sizes_do_not_fit() -> None:
+    large = b"\x41" + b"a" * 70_000
+    data = b"\x00\x00\x00\x01" + large + b"\x00\x00\x00\x01\x41b"
+    parts = H264().cut(data, keyframe=False, picture_id=0, size=80_000)
+    assert [len(part) for part in parts] == [65_535, 4_469, 2]
+    assert H264().join(parts) == data
+
+
+@pytest.mark.parametrize("form", [Vp9(), Vp8(), H264(), Raw()], ids=lambda form: form.name)
+def test_no_room_beside_the_descriptor_is_told(form: PayloadFormat) -> None:
+    with pytest.raises(LocalMisuse):
+        form.cut(b"\x41bcdef", keyframe=True, picture_id=1, size=form.overhead)
+    parts = form.cut(b"\x41bcdef", keyframe=True, picture_id=1, size=form.overhead + 1)
+    assert max(map(len, parts)) <= form.overhead + 1
+    assert form.join(parts).endswith(b"\x41bcdef")
 
 
 def test_raw_is_what_it_is() -> None:
